@@ -1,0 +1,1 @@
+"""One request from arrival to end, sans-io: events in, commands out."""

@@ -1,0 +1,57 @@
+"""What happens to a turn. Every upstream event names its attempt by ordinal, because a hedge has two in flight."""
+
+from dataclasses import dataclass
+
+from combos.core.facts import Headers, TransportFault
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The request has been admitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitOver:
+    """The time of a `Wait` is up."""
+
+    wait: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadReceived:
+    """Status and headers of a target's answer."""
+
+    attempt: int
+    status: int
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReceived:
+    """Body bytes as they arrived, content coding not undone."""
+
+    attempt: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The answer's body is complete by its framing."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The exchange broke; nothing more comes from this attempt."""
+
+    attempt: int
+    fault: TransportFault
+
+
+@dataclass(frozen=True, slots=True)
+class ClientGone:
+    """The client closed or reset its stream. Nothing may be sent after it."""
+
+
+type Event = Started | WaitOver | HeadReceived | ChunkReceived | Ended | Failed | ClientGone

@@ -1,0 +1,1 @@
+"""The exchange with a target: one aiohttp session, TLS and proxy settings, time limits, credentials."""
