@@ -1,0 +1,1 @@
+"""`ocx`, the command line."""

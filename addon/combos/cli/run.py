@@ -1,0 +1,61 @@
+"""Starts mitmproxy with the addon. Decides the tool, the script path and the address to listen on, nothing else."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+import combos
+
+_LISTEN_OPTIONS = ("--listen-host", "--mode", "-m", "listen_host=", "mode=")
+
+
+def entry_file() -> Path:
+    """The file for mitmproxy's `-s`: alone in its folder inside a wheel, `addon/main.py` in a checkout."""
+    package = Path(combos.__file__).resolve().parent
+    packaged = package / "loader" / "main.py"
+    return packaged if packaged.exists() else package.parent / "main.py"
+
+
+def tool_arguments(arguments: Sequence[str]) -> list[str]:
+    """mitmproxy's arguments: the addon, and loopback only unless the caller says where to listen.
+
+    mitmproxy itself listens on every interface by default, which would offer the providers' keys to the network.
+    """
+    chosen = any(argument.startswith(_LISTEN_OPTIONS) for argument in arguments)
+    listen = [] if chosen else ["--listen-host", "127.0.0.1"]
+    return ["-s", str(entry_file()), *listen, *arguments]
+
+
+def find_tool(name: str) -> str:
+    """The tool beside this interpreter, else on PATH. Raises `ClickException` when mitmproxy is not installed."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise click.ClickException(f"{name} was not found: install mitmproxy into the environment of ocx")
+    return found
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
+@click.option("--web", "tool", flag_value="mitmweb", help="Start mitmweb, with its page in the browser.")
+@click.option("--console", "tool", flag_value="mitmproxy", help="Start the terminal interface.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]...")
+def run(tool: str | None, arguments: tuple[str, ...]) -> None:
+    """Start the proxy on 127.0.0.1:8080; further options go to mitmproxy.
+
+    \b
+    ocx run -p 9090
+    ocx run --web --set combos_config=~/combos.json
+    """
+    name = tool or "mitmdump"
+    path = find_tool(name)
+    os.execv(path, [name, *tool_arguments(arguments)])  # noqa: S606 - replaces this process on purpose
+
+
+@click.command("addon-path")
+def addon_path() -> None:
+    """Print the file for mitmproxy's -s option."""
+    click.echo(entry_file())
