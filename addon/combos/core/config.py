@@ -1,0 +1,100 @@
+"""The configuration file as one frozen value: what its top level holds, and how a document becomes a `Config`.
+
+A document is judged as a whole: shape, fields, then the rules between objects. Every broken rule is reported. Files,
+environment and secrets behind references are not looked at.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, GetJsonSchemaHandler, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from combos.core.config_combo import ComboConfig, TargetConfig
+from combos.core.config_problems import problems_of, shape_problems
+from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
+from combos.core.config_types import Between, ConfigModel, Flag, Key, LongText, ModelId, SecretText, Text
+from combos.core.errors import ConfigError, ConfigProblem
+from combos.core.limits import BYTES_MAX, INBOUND_BODY_DEFAULT, LEDGER_BYTES_DEFAULT, PORT_MAX
+
+__all__ = [
+    "Adapter",
+    "AdmissionKey",
+    "AuthMode",
+    "ComboConfig",
+    "Config",
+    "ProviderConfig",
+    "TargetConfig",
+    "parse_config",
+]
+
+
+class AdmissionKey(ConfigModel):
+    """A key that admits clients which are not on this machine; a bare string in the file is the key alone."""
+
+    key: Key
+    id: Text | None = None
+    name: LongText | None = None
+
+    @classmethod
+    def _spelled_out(cls, data: Any) -> Any:
+        return {"key": data} if isinstance(data, str) else data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [SecretText().schema(), handler(schema)]}
+
+
+class Config(ConfigModel):
+    """The whole file."""
+
+    schema_url: Text | None = Field(default=None, alias="$schema")
+    port: Annotated[int, Between(0, PORT_MAX)] = 10100
+    hostname: Text = "127.0.0.1"
+    default_provider: Text | None = None
+    providers: Mapping[str, ProviderConfig] = Field(default_factory=dict)
+    combos: Mapping[str, ComboConfig] = Field(default_factory=dict)
+    disabled_models: tuple[ModelId, ...] = ()
+    api_keys: tuple[AdmissionKey, ...] = ()
+    cors_allow_origins: tuple[Text, ...] = ()
+    codex_account_namespaces: Mapping[str, Text] = Field(default_factory=dict)
+    blocked_model_redirects: Mapping[ModelId, ModelId] = Field(default_factory=dict)
+    fast_rows: Flag = True
+    cursor_effort_rows: Flag = False
+    usage_ledger_max_bytes: Annotated[int, Between(1, BYTES_MAX)] = LEDGER_BYTES_DEFAULT
+    max_inbound_body_bytes: Annotated[int, Between(1, BYTES_MAX)] = INBOUND_BODY_DEFAULT
+
+
+def parse_config(document: object) -> Config:
+    """Judge a parsed JSON document. Raises `ConfigError` with every broken rule."""
+    problems = shape_problems(document)
+    if problems or not isinstance(document, Mapping):
+        raise ConfigError(problems)
+    config, problems = _fields(document)
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def _fields(document: Mapping[str, object]) -> tuple[Config, tuple[ConfigProblem, ...]]:
+    """Check field by field. What is broken is left out of the value, so that the other rules still find faults."""
+    try:
+        return Config.model_validate(document, by_name=False), ()
+    except ValidationError as error:
+        broken = {item["loc"][0] for item in error.errors() if item["loc"]}
+        parts: dict[str, object] = {key: value for key, value in document.items() if key not in broken}
+        if "providers" in broken:
+            parts["providers"] = _valid_members(ProviderConfig, document["providers"])
+        if "combos" in broken:
+            parts["combos"] = _valid_members(ComboConfig, document["combos"])
+        return Config.model_validate(parts, by_name=False), problems_of(error)
+
+
+def _valid_members(model: type[ConfigModel], members: object) -> dict[str, ConfigModel]:
+    found = {}
+    for name, member in members.items() if isinstance(members, Mapping) else ():
+        with contextlib.suppress(ValidationError):  # reported already
+            found[name] = model.model_validate(member, by_name=False)
+    return found
