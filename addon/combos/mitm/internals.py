@@ -1,0 +1,147 @@
+"""Everything of mitmproxy that is not its public addon interface, in one place.
+
+The streamed-response layer reaches into mitmproxy's proxy core. Each name below says what is relied upon; each has
+a test that shows it by behaviour, so that a new mitmproxy release fails there and not in front of a user. This
+module decides nothing about responses.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from mitmproxy import ctx
+from mitmproxy.connection import Client
+from mitmproxy.http import HTTPFlow
+from mitmproxy.net.http.validate import parse_content_length
+
+# `CloseConnection` and `Log` are the only commands besides `SendHttp`, `DropStream` and hooks that the response half
+# of an `HttpStream` yields.
+from mitmproxy.proxy.commands import CloseConnection, Command, Log
+
+# `Event` may be subclassed: layers between the connection handler and ours pass an event of unknown type down.
+# `Start` is the first event of every layer.
+# `ConnectionEvent` is what tells us that the client sent something (a window update) or left.
+from mitmproxy.proxy.events import ConnectionEvent, Event, Start
+
+# `NextLayer.layer` is the decision, `child_layer` chains the layers of one decision and ends in another `NextLayer`.
+from mitmproxy.proxy.layer import CommandGenerator, Layer, NextLayer
+
+# `HttpLayer`: `make_stream`, `_handle_event`, `event_to_child`, `streams` (stream id → live stream),
+#   `connections` (connection → protocol layer). A fresh one has no streams, so that its class may be swapped.
+# `HttpStream`: `make_server_connection` (called once the request hook is over, False = send nothing upstream),
+#   `handle_event` (queues while a hook runs), `_handle_event`, `check_killed`, `check_body_size`, `server_state` with
+#   `state_done`, `state_errored` and `state_stream_response_body`, `flow`, `context.layers` (own ancestors in order).
+# `DropStream`: makes `HttpLayer` forget a stream. `SendHttp`: an event for the protocol layer of `connection`.
+from mitmproxy.proxy.layers.http import DropStream, HttpLayer, HttpStream, SendHttp
+
+# The events of a response in the order head, data…, end; `RequestProtocolError` = the client left or reset.
+# `ErrorCode.GENERIC_SERVER_ERROR` is a 502 page before the head, a reset after it.
+from mitmproxy.proxy.layers.http._events import (
+    ErrorCode,
+    HttpEvent,
+    RequestProtocolError,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+
+# `Http2Server.h2_conn.stream_buffers`: stream id → what the client's flow-control window does not admit yet.
+from mitmproxy.proxy.layers.http._http2 import Http2Server
+from mitmproxy.proxy.server import ConnectionHandler, TimeoutWatchdog
+
+# `create_task(name, keep_ref)` keeps a reference and gives the task the name that mitmproxy's own debugging shows.
+from mitmproxy.utils.asyncio_utils import create_task
+
+# Parses `body_size_limit` ("3m") into bytes.
+from mitmproxy.utils.human import parse_size
+
+__all__ = [
+    "CloseConnection",
+    "Command",
+    "CommandGenerator",
+    "ConnectionEvent",
+    "ConnectionHandler",
+    "DropStream",
+    "ErrorCode",
+    "Event",
+    "Http2Server",
+    "HttpEvent",
+    "HttpLayer",
+    "HttpStream",
+    "Layer",
+    "Log",
+    "NextLayer",
+    "RequestProtocolError",
+    "ResponseData",
+    "ResponseEndOfMessage",
+    "ResponseHeaders",
+    "ResponseProtocolError",
+    "SendHttp",
+    "Start",
+    "TransportWriter",
+    "builtin_next_layer",
+    "client_transport",
+    "connection_handler",
+    "create_task",
+    "keep_client_open",
+    "parse_content_length",
+    "parse_size",
+    "store_content",
+]
+
+
+class TransportWriter(Protocol):
+    """What is used of the client's transport: an asyncio stream writer, or mitmproxy's own for other modes."""
+
+    async def drain(self) -> None:
+        """Return when the send buffer has room; OSError when the connection is gone."""
+
+
+def builtin_next_layer(next_layer: NextLayer) -> None:
+    """Let mitmproxy's own addon `nextlayer` decide; it leaves a decision alone that was already taken."""
+    addon = ctx.master.addons.get("nextlayer")  # type: ignore[no-untyped-call]
+    if addon is not None:
+        addon.next_layer(next_layer)
+
+
+def connection_handler(client: Client) -> ConnectionHandler:
+    """The handler whose `server_event` feeds this client's layers; KeyError when the client is gone.
+
+    Relied upon: the addon `proxyserver` keeps live handlers in `connections` under the client's id.
+    """
+    proxyserver = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
+    handler: ConnectionHandler = proxyserver.connections[client.id]
+    return handler
+
+
+def client_transport(handler: ConnectionHandler, client: Client) -> TransportWriter | None:
+    """The client's writer, None when its transport is closed. Relied upon: `transports` is keyed by connection."""
+    transport = handler.transports.get(client)
+    return None if transport is None else transport.writer
+
+
+@contextmanager
+def keep_client_open(watchdog: TimeoutWatchdog) -> Iterator[None]:
+    """Keep the inactivity watchdog (`tcp_timeout`) from closing a client that waits for a silent target.
+
+    `disarm` alone is not enough: a watch that has just begun to sleep checks the last activity once more without
+    looking whether it has been disarmed meanwhile. One sign of activity before that check is.
+    """
+    activity = asyncio.get_running_loop().call_later(watchdog.timeout / 2, watchdog.register_activity)
+    try:
+        with watchdog.disarm():
+            yield
+    finally:
+        activity.cancel()
+
+
+def store_content(flow: HTTPFlow, content: bytes) -> None:
+    """Show `content` as the body of a streamed response.
+
+    Relied upon: the end of a streamed response does not send `flow.response.data.content`; with
+    `store_streamed_bodies` mitmproxy replaces it by the whole body.
+    """
+    if flow.response is not None:
+        flow.response.data.content = content

@@ -1,0 +1,307 @@
+"""Streams a response that an addon makes itself: from an attribute on the flow to the client's connection.
+
+Everything up to the request hook and everything on the client's wire is mitmproxy's own; this layer only replaces the
+connection to a server by a task of the addon. It decides when that task starts, when it is cancelled and where its
+pieces enter mitmproxy's layers. What the response says is the responder's business.
+"""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Iterable
+
+from mitmproxy.http import HTTPFlow
+
+from combos.mitm.internals import (
+    CloseConnection,
+    Command,
+    CommandGenerator,
+    ConnectionEvent,
+    ConnectionHandler,
+    DropStream,
+    Event,
+    Http2Server,
+    HttpEvent,
+    HttpLayer,
+    HttpStream,
+    Layer,
+    Log,
+    NextLayer,
+    RequestProtocolError,
+    ResponseProtocolError,
+    SendHttp,
+    Start,
+    builtin_next_layer,
+    client_transport,
+    connection_handler,
+    create_task,
+    keep_client_open,
+    parse_size,
+)
+from combos.mitm.writer import Responder, ResponseWriter, WholeSink
+
+logger = logging.getLogger(__name__)
+
+TASK_NAME = "combos responder"
+# Plain attributes and not metadata: metadata is written to flow files.
+_RESPONDER = "combos_responder"
+_HELD = "combos_request_held"
+
+
+def hold_request(flow: HTTPFlow) -> None:
+    """Call in `requestheaders`: the body is collected whole, whatever `stream_large_bodies` says.
+
+    A request that is streamed upstream reaches the `request` hook too late for any responder.
+    """
+    flow.request.stream = False
+    vars(flow)[_HELD] = True
+
+
+def respond_with(flow: HTTPFlow, responder: Responder) -> None:
+    """Call in `request`: the responder makes the answer, no server is connected.
+
+    A response that another addon sets in the same hook wins. RuntimeError: the request is being streamed upstream.
+    """
+    if flow.request.stream:
+        raise RuntimeError("the request has already been streamed to its server")
+    vars(flow)[_RESPONDER] = responder
+
+
+async def answer_whole(flow: HTTPFlow, responder: Responder) -> None:
+    """Await in `request` for a replayed flow, which has no streamed layer: sets the complete `flow.response`."""
+    writer = ResponseWriter(flow, 0, WholeSink(flow))
+    await responder(flow, writer)
+    if not writer.finished:
+        await writer.error("The response was not completed.")
+
+
+class StreamedResponses:
+    """Addon that makes `respond_with` work. Keeps no state: a reloaded script finds everything as it was."""
+
+    def next_layer(self, next_layer: NextLayer) -> None:
+        """Hook: let mitmproxy choose, then swap our class in for every HTTP layer it chose.
+
+        The class and not the object: a replaced object would stay in `context.layers`.
+        """
+        builtin_next_layer(next_layer)
+        layer: Layer | None = next_layer.layer
+        while layer is not None and not isinstance(layer, NextLayer):
+            if type(layer) is HttpLayer and not layer.streams:
+                layer.__class__ = StreamedHttpLayer
+            layer = getattr(layer, "child_layer", None)
+
+    def done(self) -> None:
+        """Hook: the addon goes, and with it every answer in the making."""
+        self.cancel_all()
+
+    def cancel_all(self) -> int:
+        """Cancel every responder of this event loop; their clients get a 502 or a reset. Returns how many."""
+        tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith(TASK_NAME)]
+        for task in tasks:
+            task.cancel()
+        return len(tasks)
+
+
+class ToStream(Event):
+    """Pieces of a response on their way to the stream that is to send them."""
+
+    __slots__ = ("events", "handled", "stream", "waiter")
+
+    def __init__(self, stream: "ResponderStream", events: tuple[HttpEvent, ...]) -> None:
+        self.stream = stream
+        self.events = events
+        self.handled = False
+        self.waiter: asyncio.Future[None] | None = None
+
+    def ack(self) -> None:
+        """The pieces are dealt with: sent, or given up."""
+        self.handled = True
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+
+class StreamedHttpLayer(HttpLayer):
+    """mitmproxy's HTTP layer, whose streams may be answered by a responder."""
+
+    window_waiters: dict[int, asyncio.Future[None]] | None = None
+
+    def make_stream(self, stream_id: int) -> CommandGenerator[None]:
+        """As the base class, with our stream."""
+        self.streams[stream_id] = ResponderStream(self.context.fork(), stream_id)
+        yield from self.event_to_child(self.streams[stream_id], Start())
+
+    def _handle_event(self, event: Event) -> CommandGenerator[None]:
+        if isinstance(event, ToStream):
+            yield from self._route(event)
+            return
+        yield from super()._handle_event(event)
+        if self.window_waiters and isinstance(event, ConnectionEvent):
+            self._wake_writers()
+
+    def _route(self, event: ToStream) -> CommandGenerator[None]:
+        """To the stream itself, or to the CONNECT stream around it; never broadcast: TCP layers assert on it."""
+        for layer in event.stream.context.layers:
+            if isinstance(layer, HttpStream) and self.streams.get(layer.stream_id) is layer:
+                yield from self.event_to_child(layer, event)
+                return
+        event.ack()
+
+    def unsent(self, stream_id: int) -> bool:
+        """Whether an HTTP/2 client's window holds back a part of the stream."""
+        connection = self.connections.get(self.context.client)
+        return isinstance(connection, Http2Server) and bool(connection.h2_conn.stream_buffers.get(stream_id))
+
+    async def window_opens(self, stream_id: int) -> None:
+        """Return when nothing of the stream is held back by its HTTP/2 window."""
+        if self.window_waiters is None:
+            self.window_waiters = {}
+        while self.unsent(stream_id):
+            waiter = self.window_waiters[stream_id] = asyncio.get_running_loop().create_future()
+            try:
+                await waiter
+            finally:
+                self.window_waiters.pop(stream_id, None)
+
+    def _wake_writers(self) -> None:
+        for stream_id, waiter in (self.window_waiters or {}).items():
+            if not waiter.done() and not self.unsent(stream_id):
+                waiter.set_result(None)
+
+
+class ResponderStream(HttpStream):
+    """A request whose answer may come from a responder; without one it is the base class, unchanged."""
+
+    writer: ResponseWriter | None = None
+    task: "asyncio.Task[None] | None" = None
+    gone = False
+
+    def make_server_connection(self) -> CommandGenerator[bool]:
+        """Start the responder instead of connecting; False makes the base class send nothing upstream."""
+        responder: Responder | None = vars(self.flow).pop(_RESPONDER, None)
+        if responder is None:
+            return (yield from super().make_server_connection())
+        self.handler: ConnectionHandler = connection_handler(self.context.client)
+        self.writer = ResponseWriter(self.flow, self.stream_id, self)
+        # The task factory is eager: the first part of the responder runs here, before `task` is set.
+        self.task = create_task(
+            self._run(responder, self.writer), name=TASK_NAME, keep_ref=True, client=self.context.client.peername
+        )
+        return False
+
+    def check_body_size(self, request: bool) -> CommandGenerator[bool]:
+        """As the base class, but a held request is never streamed, only refused when it exceeds the limit."""
+        if request and _HELD in vars(self.flow):
+            limit = parse_size(self.context.options.body_size_limit)
+            if limit is None or len(self.request_body_buf) <= limit:
+                return False
+        return (yield from super().check_body_size(request))
+
+    def handle_event(self, event: Event) -> CommandGenerator[None]:
+        """Cancel at once when the client leaves: the base class would queue the news while a hook runs."""
+        if self.writer is not None and isinstance(event, RequestProtocolError):
+            self.writer.keep_captured()
+            self._give_up()
+        return super().handle_event(event)
+
+    def _handle_event(self, event: Event) -> CommandGenerator[None]:
+        if isinstance(event, ToStream):
+            yield from self._replay(event)
+        elif self.writer is None:
+            yield from super()._handle_event(event)
+        else:
+            yield from self._only_to_client(super()._handle_event(event))
+
+    def _replay(self, event: ToStream) -> CommandGenerator[None]:
+        """Send the pieces through mitmproxy's own response states; acknowledge when they are through."""
+        try:
+            if self.flow.error is not None and not self._is_over():
+                yield from self._only_to_client(self.check_killed(True))
+            for piece in event.events:
+                if self._is_over():
+                    break
+                yield from self._only_to_client(super()._handle_event(piece))
+            if self.server_state == self.state_errored:
+                yield from self._end_refused(event)
+        except Exception:
+            self._give_up()
+            raise
+        finally:
+            event.ack()
+
+    def _end_refused(self, event: ToStream) -> CommandGenerator[None]:
+        """After a kill or a limit, not after the responder's own error: it may still have things to write down."""
+        if not isinstance(event.events[-1], ResponseProtocolError):
+            self._give_up()
+        # The base class forgets a stream only after a protocol error.
+        yield DropStream(self.stream_id)
+
+    def _is_over(self) -> bool:
+        return self.server_state in (self.state_done, self.state_errored)
+
+    def _only_to_client(self, commands: Iterable[Command]) -> CommandGenerator[None]:
+        """Leave out what is meant for a server, which does not exist, and the log line that names it."""
+        client = self.context.client
+        for command in commands:
+            if isinstance(command, SendHttp | CloseConnection) and command.connection is not client:
+                continue
+            if isinstance(command, Log):
+                continue
+            yield command
+
+    def _give_up(self) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if self.task is not None:
+            self.task.cancel()
+
+    async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:
+        """Sink: hand the pieces to mitmproxy, wait while a hook or the user holds them."""
+        if self.gone:
+            raise asyncio.CancelledError
+        event = ToStream(self, events)
+        await self.handler.server_event(event)
+        if wait and not event.handled:
+            event.waiter = asyncio.get_running_loop().create_future()
+            await event.waiter
+        if self.gone and wait:
+            await self._stop()
+
+    async def drain(self) -> None:
+        """Sink: wait for the HTTP/2 window, then for the socket."""
+        layer = self.context.layers[-2]
+        if isinstance(layer, StreamedHttpLayer) and layer.unsent(self.stream_id):
+            await layer.window_opens(self.stream_id)
+        transport = client_transport(self.handler, self.context.client)
+        if transport is not None:
+            try:
+                await transport.drain()
+            except OSError:
+                self._give_up()
+        if transport is None or self.gone:
+            self._give_up()
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """Let the cancellation that is on its way arrive; raise it in any other task that writes."""
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    async def _run(self, responder: Responder, writer: ResponseWriter) -> None:
+        try:
+            with keep_client_open(self.handler.timeout_watchdog):
+                await responder(self.flow, writer)
+            await writer.error("The response was not completed.")
+        except asyncio.CancelledError:
+            if not self.gone:
+                await writer.error("The proxy gave the response up.", wait=False)
+            raise
+        except Exception as error:
+            _log_failure(self.flow, error)
+            await writer.error("The proxy failed to make a response.")
+
+
+def _log_failure(flow: HTTPFlow, error: Exception) -> None:
+    # Where, not what: the text of an exception may quote a body or a credential.
+    where = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("The response of flow %s failed: %s\n%s", flow.id, type(error).__name__, where)
