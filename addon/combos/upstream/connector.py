@@ -1,0 +1,135 @@
+"""aiohttp's connection pool with what an exchange must know of it: whether a connection is new, and where it leads.
+
+It watches `connect` and resolves names under the destination rules. What a failure means is decided by others.
+"""
+
+import socket
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.resolver import ThreadedResolver
+from aiohttp.tracing import Trace
+
+from combos.upstream.destination import Guard
+from combos.upstream.faults import Phase
+
+_DNS_TTL_S = 10  # aiohttp's own default: short enough for DNS fail-over of a vendor
+_KEEPALIVE_S = 60.0  # most vendors keep idle connections for at least a minute; dead ones are retried anyway
+
+
+class Watch:
+    """What one try to send learns on its way through the pool. `direct` is false when a proxy stands between."""
+
+    __slots__ = ("allow_private", "direct", "fresh_only", "on_connected", "phase", "protocol", "reused")
+
+    def __init__(
+        self, on_connected: Callable[[], None], *, allow_private: bool, direct: bool, fresh_only: bool
+    ) -> None:
+        self.on_connected = on_connected
+        self.allow_private = allow_private
+        self.direct = direct
+        self.fresh_only = fresh_only
+        self.phase = Phase.CONNECT
+        self.reused = False
+        self.protocol: ResponseHandler | None = None
+
+    def abort(self) -> None:
+        """Close the socket now, whatever still waits to be written to it."""
+        if self.protocol is not None:
+            self.protocol.abort()
+
+    @property
+    def peername(self) -> tuple[str, int] | None:
+        """Address and port of the other end, once connected."""
+        transport = None if self.protocol is None else self.protocol.transport
+        return None if transport is None else peer_of(transport.get_extra_info("peername"))
+
+
+# Holds the try that the current task is in: aiohttp offers no per-request argument that reaches `connect`.
+CURRENT_WATCH: ContextVar[Watch] = ContextVar("combos_upstream_watch")
+
+
+def peer_of(peername: object) -> tuple[str, int] | None:
+    """Address and port of a socket name of either IP family."""
+    return (peername[0], peername[1]) if isinstance(peername, tuple) and len(peername) >= 2 else None
+
+
+class GuardedResolver(AbstractResolver):
+    """The system's resolver in a thread; refuses a name when any of its addresses is refused."""
+
+    def __init__(self, guard: Callable[[], Guard]) -> None:
+        self._guard = guard
+        self._inner = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """As aiohttp's; raises `UpstreamFault` for a refused address, `OSError` when the name is not resolved."""
+        answers = await self._inner.resolve(host, port, family)
+        watch, guard = CURRENT_WATCH.get(), self._guard()
+        for answer in answers:
+            if watch.direct:
+                guard.admit(answer["host"], port, allow_private=watch.allow_private)
+            else:
+                guard.admit_own(answer["host"], port)
+        return answers
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Connector(aiohttp.TCPConnector):
+    """A pool without limits, shared by all clients, that reports to the current `Watch`."""
+
+    def __init__(self, guard: Callable[[], Guard], local_address: str | None) -> None:
+        super().__init__(
+            limit=0,
+            resolver=GuardedResolver(guard),
+            ttl_dns_cache=_DNS_TTL_S,
+            keepalive_timeout=_KEEPALIVE_S,
+            local_addr=None if local_address is None else (local_address, 0),
+        )
+        self._guard = guard
+        self._known: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
+    ) -> Connection:
+        """As aiohttp's, but a pooled connection that spoke out of turn is dropped, and a stale pool is emptied."""
+        watch = CURRENT_WATCH.get()
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            if protocol is None:
+                raise aiohttp.ClientConnectionError("the connection was closed by its pool")
+            watch.reused = protocol in self._known
+            if not watch.reused or not (watch.fresh_only or protocol.should_close):
+                break
+            protocol.abort()
+            connection.close()
+        self._known.add(protocol)
+        watch.protocol = protocol
+        self._judge_peer(connection, watch)
+        watch.phase = Phase.HEAD
+        watch.on_connected()
+        return connection
+
+    def _judge_peer(self, connection: Connection, watch: Watch) -> None:
+        """The last word on a destination: a pooled connection may have been opened for a provider with more rights."""
+        peer = watch.peername
+        if peer is None or not watch.direct:
+            return
+        try:
+            self._guard().admit(*peer, allow_private=watch.allow_private)
+        except BaseException:
+            watch.abort()
+            connection.close()
+            raise

@@ -1,0 +1,155 @@
+"""One answer of an upstream while its body is read: bytes as they arrive, time limits, a definite end.
+
+It reads and never interprets: codings, events and statuses are bytes and numbers here. Every breakage leaves as an
+`UpstreamFault`; cancellation closes the socket at once.
+"""
+
+import asyncio
+import math
+
+import aiohttp
+
+from combos.core.facts import Headers, TransportFault
+from combos.upstream.connector import Watch
+from combos.upstream.faults import Phase, UpstreamFault, fault_of
+
+
+class Answer:
+    """The head of an answer and its body to be read. `headers` are raw, in wire order, duplicates kept."""
+
+    __slots__ = (
+        "_closed",
+        "_content",
+        "_deadline",
+        "_expired",
+        "_idle_s",
+        "_loop",
+        "_response",
+        "_timer",
+        "_total_at",
+        "_until_close",
+        "_watch",
+        "_where",
+        "headers",
+        "peername",
+        "status",
+    )
+
+    def __init__(self, response: aiohttp.ClientResponse, watch: Watch, where: str, idle_ms: int) -> None:
+        self.status: int = response.status
+        self.headers: Headers = response.raw_headers
+        self.peername = watch.peername
+        self._response = response
+        self._content = response.content
+        self._watch = watch
+        self._where = where
+        self._loop = asyncio.get_running_loop()
+        self._idle_s = idle_ms / 1000
+        self._total_at = math.inf
+        self._deadline = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._expired = False
+        self._closed = False
+        # A body without length or chunks lasts until the connection closes; no connection, no body.
+        names = response.headers
+        self._until_close = (
+            response.connection is not None and "Content-Length" not in names and "Transfer-Encoding" not in names
+        )
+
+    def limit(self, idle_ms: int, total_ms: int | None = None) -> None:
+        """From now on wait at most `idle_ms` for the next bytes and `total_ms` for the whole rest (None: any time)."""
+        self._idle_s = idle_ms / 1000
+        self._total_at = math.inf if total_ms is None else self._loop.time() + total_ms / 1000
+        if self._deadline != math.inf:
+            self._arm()
+
+    async def read_some(self) -> bytes:
+        """What has arrived, or the next bytes; `b""` at the clean end and after it. Raises `UpstreamFault`."""
+        if self._closed:
+            return b""
+        try:
+            data = self._arrived() or await self._wait()
+        except Exception as exc:
+            raise self._fail(exc) from exc
+        except BaseException:
+            self.close()
+            raise
+        if not data:
+            self._end()
+        return data
+
+    def close(self) -> None:
+        """Let go of the answer: its connection is pooled if the body has arrived whole, else closed at once."""
+        self._closed = True
+        self._disarm()
+        if self._response.connection is not None:
+            self._watch.abort()
+        self._response.close()
+
+    def _arrived(self) -> bytes:
+        content = self._content
+        broken = content.exception()
+        if broken is None:
+            if self._total_at <= self._loop.time():
+                self._expired = True
+                raise TimeoutError
+            return content.read_nowait()
+        # The reader refuses to hand out what came before a breakage; those bytes are part of the answer.
+        content.set_exception(None)  # type: ignore[arg-type]
+        try:
+            data = content.read_nowait()
+        finally:
+            content.set_exception(broken)
+        if not data:
+            raise broken
+        return data
+
+    async def _wait(self) -> bytes:
+        if self._content.at_eof():
+            return b""
+        self._arm()
+        try:
+            return await self._content.readany()
+        finally:
+            self._deadline = math.inf
+
+    def _arm(self) -> None:
+        """One timer serves many reads: it moves only when the deadline comes nearer, else it looks again when due."""
+        self._deadline = min(self._loop.time() + self._idle_s, self._total_at)
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._disarm()
+            self._timer = self._loop.call_at(self._deadline, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._deadline == math.inf:
+            return
+        if self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._due)
+            return
+        self._expired = True
+        self._content.set_exception(TimeoutError())
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        """A body that lasts until the connection closes is whole only if it was closed in order."""
+        protocol = self._watch.protocol
+        broken = protocol.exception() if self._until_close and protocol is not None else None
+        if isinstance(broken, OSError):
+            raise self._fail(broken)
+        self.close()
+
+    def _fail(self, exc: Exception) -> UpstreamFault:
+        protocol = self._watch.protocol
+        lost = None if protocol is None else protocol.exception()
+        self.close()
+        if self._expired:
+            return fault_of(TimeoutError(), Phase.BODY, self._where)
+        fault = fault_of(exc, Phase.BODY, self._where)
+        if fault.fault is TransportFault.TRUNCATED and isinstance(lost, OSError):
+            return fault_of(lost, Phase.BODY, self._where)
+        return fault
