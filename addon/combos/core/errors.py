@@ -11,10 +11,14 @@ from combos.core.facts import TransportFault
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One broken rule: where (`combos.main.targets[0].weight`) and what is wrong. The message holds no secret value."""
+    """One broken rule: where (`combos.main.targets[0].weight`) and what is wrong. The message holds no secret value.
+
+    `code` is `conflict` when a well-formed name is taken by something else that owns it, `invalid` otherwise.
+    """
 
     path: str
     message: str
+    code: str = "invalid"
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -53,6 +57,11 @@ _TIMEOUTS = frozenset({TransportFault.IDLE_TIMEOUT})
 def unknown_combo(combo_id: str) -> ProxyError:
     """404. The code is `model_not_found` because Codex repeats a 404 with any other code five times."""
     return ProxyError(404, _INVALID, "model_not_found", f"Unknown combo: {combo_id}")
+
+
+def unknown_model(model: str) -> ProxyError:
+    """404 on the proxy's own address for a model that no combo, alias or provider answers to."""
+    return ProxyError(404, _INVALID, "model_not_found", f"Unknown model: {model}")
 
 
 def combo_unavailable(combo_id: str, retry_after_s: int | None = None) -> ProxyError:

@@ -1,0 +1,1 @@
+"""What an operator touches: the configuration file, the management API, ledger and metrics."""

@@ -1,0 +1,111 @@
+"""The configuration in force: read from its file, validated as a whole, swapped at once, kept when the file is bad.
+
+Decides when a new registry replaces the old one. What makes a configuration valid is `core.config`'s business.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from combos.core.config import Config, parse_config, parse_config_text
+from combos.core.errors import ConfigError, ConfigProblem
+from combos.core.registry import Registry, build_registry
+
+type Listener = Callable[[Registry], None]
+type _Stat = tuple[int, int, int]
+
+
+class Change(StrEnum):
+    """What a look at the file brought."""
+
+    UNCHANGED = "unchanged"
+    LOADED = "loaded"
+    INVALID = "invalid"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What was last seen of the file: its stat and the digest of its bytes."""
+
+    stat: _Stat | None = None
+    digest: bytes = b""
+
+
+def _stat(path: Path) -> _Stat | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+class LiveConfig:
+    """Owner of the current registry. `problems` is empty unless the file as it lies there cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: tuple[ConfigProblem, ...] = ()
+        self._registry = build_registry(parse_config({}), 0)
+        self._seen = FileState()
+        self._listeners: list[Listener] = []
+
+    @property
+    def registry(self) -> Registry:
+        """The snapshot that new requests start with."""
+        return self._registry
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the file may be rewritten: never over one that somebody has yet to mend."""
+        return not self.problems
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call `listener` with every registry that comes into force from now on."""
+        self._listeners.append(listener)
+
+    def has_moved(self) -> bool:
+        """Whether the file's stat differs from the one last read: the cheap test before `reload`."""
+        return _stat(self.path) != self._seen.stat
+
+    def reload(self) -> Change:
+        """Read the file again and swap all of it, or keep all of the last good configuration."""
+        stat = _stat(self.path)
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            self._seen = FileState()
+            return Change.MISSING
+        except OSError as error:
+            return self._refuse(FileState(stat), (ConfigProblem("", f"cannot be read: {error.strerror}"),))
+        seen = FileState(stat, hashlib.sha256(text).digest())
+        if seen.digest == self._seen.digest:
+            self._seen = seen
+            return Change.UNCHANGED
+        return self._take(text, seen)
+
+    def adopt(self, document: object) -> None:
+        """Put a document that does not come from the file into force. Raises `ConfigError`."""
+        self._swap(parse_config(document))
+
+    def _take(self, text: bytes, seen: FileState) -> Change:
+        try:
+            config = parse_config_text(text)
+        except ConfigError as error:
+            return self._refuse(seen, error.problems)
+        self._seen = seen
+        self.problems = ()
+        self._swap(config)
+        return Change.LOADED
+
+    def _refuse(self, seen: FileState, problems: tuple[ConfigProblem, ...]) -> Change:
+        self._seen = seen
+        self.problems = problems
+        return Change.INVALID
+
+    def _swap(self, config: Config) -> None:
+        self._registry = build_registry(config, self._registry.generation + 1)
+        for listener in self._listeners:
+            listener(self._registry)

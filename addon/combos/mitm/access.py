@@ -1,0 +1,48 @@
+"""Who may use the combos: the machine itself, whoever mitmproxy has admitted, and holders of a configured key."""
+
+import hmac
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
+
+_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+
+# A local capture is this machine; a WireGuard peer has proved a key to mitmproxy.
+_ADMITTING_MODES = (LocalMode, WireGuardMode)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a peer's address is this machine: 127/8, ::1, and 127/8 written as IPv6."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def presented_keys(flow: HTTPFlow) -> list[str]:
+    """The keys a request carries, wherever the clients put them."""
+    headers = flow.request.headers
+    keys = [headers[name] for name in _KEY_HEADERS if name in headers]
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        keys.append(token.strip())
+    return keys
+
+
+def holds_key(presented: Iterable[str], configured: Iterable[str]) -> bool:
+    """Constant-time comparison of every presented key with every configured one."""
+    known = [key.encode() for key in configured]
+    matches = [hmac.compare_digest(key.encode(errors="surrogateescape"), other) for key in presented for other in known]
+    return any(matches)
+
+
+def is_admitted(flow: HTTPFlow, keys: Iterable[str]) -> bool:
+    """Whether the flow's client may use combos; `keys` are the configured `apiKeys`, resolved."""
+    mode: ProxyMode = flow.client_conn.proxy_mode
+    if is_loopback(flow.client_conn.peername[0]) or isinstance(mode, _ADMITTING_MODES):
+        return True
+    return "proxyauth" in flow.metadata or holds_key(presented_keys(flow), keys)

@@ -1,0 +1,179 @@
+"""Attempts as flows: what a target was asked and what it said, in the ordinary mitmproxy lifecycle.
+
+Decides which hooks fire and when. Credentials never enter a flow: where one was sent, the flow shows a mask.
+"""
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+
+from mitmproxy import ctx, http
+from mitmproxy.connection import Server
+from mitmproxy.flow import Error
+from mitmproxy.hooks import Hook
+from mitmproxy.proxy.layers.http import (
+    HttpErrorHook,
+    HttpRequestHeadersHook,
+    HttpRequestHook,
+    HttpResponseHeadersHook,
+    HttpResponseHook,
+)
+from yarl import URL
+
+from combos.core.facts import Headers
+from combos.engine.commands import OutboundRequest, Send
+
+MASK = b"****"
+_ATTRIBUTE = "combos_attempt"
+
+
+def is_attempt(flow: http.HTTPFlow) -> bool:
+    """Whether the flow is one of ours, and so none of the addon's business."""
+    return getattr(flow, _ATTRIBUTE, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request as it goes to the target: without credentials, and the credential headers beside it."""
+
+    request: OutboundRequest
+    credentials: Headers
+
+
+def _masked(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name, MASK) for name, _ in headers]
+
+
+def _make_request(outgoing: Outgoing) -> http.Request:
+    url = URL(outgoing.request.url, encoded=True)
+    host, port = url.host or "", url.port or 0
+    shown = [(b"host", url.authority.encode()), *outgoing.request.headers, *_masked(outgoing.credentials)]
+    return http.Request(
+        host=host,
+        port=port,
+        method=outgoing.request.method.encode(),
+        scheme=url.scheme.encode(),
+        authority=b"",
+        path=url.raw_path_qs.encode(),
+        http_version=b"HTTP/1.1",
+        headers=http.Headers(shown),
+        content=outgoing.request.body,
+        trailers=None,
+        timestamp_start=time.time(),
+        timestamp_end=time.time(),
+    )
+
+
+class AttemptFlow:
+    """One attempt on its way through the hooks. Every started flow ends in exactly one of `response` and `error`."""
+
+    def __init__(self, client_flow: http.HTTPFlow, send: Send, outgoing: Outgoing, body_limit: int) -> None:
+        request = _make_request(outgoing)
+        flow = http.HTTPFlow(client_flow.client_conn, Server(address=(request.host, request.port)), live=True)
+        flow.request = request
+        setattr(flow, _ATTRIBUTE, True)
+        flow.metadata["combos"] = {
+            "attempt": send.attempt,
+            "target": send.target.key,
+            "client_flow": client_flow.id,
+        }
+        flow.comment = f"attempt {send.attempt} of {client_flow.id[:8]}: {send.target.key}"
+        self.flow = flow
+        self._outgoing = outgoing
+        self._body = bytearray()
+        self._body_limit = body_limit
+        self._is_over = False
+        self._is_announced = False
+
+    async def announce(self) -> None:
+        """Fire the request hooks. Afterwards other addons may have changed, answered or killed the attempt."""
+        self._is_announced = True
+        # proxyauth would answer with 407, because an attempt carries no proxy credential: replayed flows are exempt.
+        self.flow.is_replay = "request"
+        await self._fire(HttpRequestHeadersHook(self.flow))
+        self.flow.is_replay = None
+        await self._fire(HttpRequestHook(self.flow))
+
+    def changed(self) -> Outgoing:
+        """What is to be sent, as other addons left it. A masked credential is ours and cannot be changed here."""
+        ours = {name.lower() for name, _ in self._outgoing.credentials} | {b"host", b"content-length"}
+        headers = tuple((name, value) for name, value in self.flow.request.headers.fields if name.lower() not in ours)
+        request = self._outgoing.request
+        changed = OutboundRequest(
+            method=self.flow.request.method,
+            url=self.flow.request.url,
+            headers=headers,
+            body=self.flow.request.raw_content or b"",
+            provider=request.provider,
+        )
+        return Outgoing(changed, self._outgoing.credentials)
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether somebody killed the attempt in a hook."""
+        return self.flow.error is not None
+
+    def answered(self) -> tuple[int, Headers, bytes] | None:
+        """The answer that another addon put into the flow before anything was sent."""
+        response = self.flow.response
+        if response is None:
+            return None
+        return response.status_code, response.headers.fields, response.raw_content or b""
+
+    def head(self, status: int, headers: Headers) -> None:
+        """Note the head of the target's answer."""
+        if self.flow.response is None:
+            self.flow.response = http.Response(
+                http_version=b"HTTP/1.1",
+                status_code=status,
+                reason=b"",
+                headers=http.Headers(headers),
+                content=b"",
+                trailers=None,
+                timestamp_start=time.time(),
+                timestamp_end=None,
+            )
+
+    def body(self, data: bytes) -> None:
+        """Keep a bounded part of the answer's body."""
+        room = self._body_limit - len(self._body)
+        if room > 0:
+            self._body += data[:room]
+
+    async def finish(self, fault: str | None) -> None:
+        """End the lifecycle: `response` when the target answered, `error` with the fault's name when it broke."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if not self._is_announced:
+            await self.announce()
+        if self.flow.response is not None and fault is None:
+            await self._finish_answered(self.flow.response)
+        else:
+            self.flow.error = Error(fault or "closed before an answer")
+            await self._fire(HttpErrorHook(self.flow))
+        self.flow.live = False
+
+    async def _finish_answered(self, response: http.Response) -> None:
+        await self._fire(HttpResponseHeadersHook(self.flow))
+        response.data.content = bytes(self._body)
+        response.timestamp_end = time.time()
+        await self._fire(HttpResponseHook(self.flow))
+
+    def abandon(self) -> None:
+        """The client is gone: leave no flow behind that waits for somebody to resume it."""
+        if not self._is_over:
+            self._is_over = True
+            self.flow.error = self.flow.error or Error("client disconnected")
+            self.flow.resume()
+            self.flow.live = False
+
+    async def _fire(self, hook: Hook) -> None:
+        await ctx.master.addons.handle_lifecycle(hook)
+        try:
+            await self.flow.wait_for_resume()
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                self.flow.resume()
+            raise

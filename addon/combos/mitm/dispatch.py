@@ -1,0 +1,160 @@
+"""Carries out what a turn asks for: sends, waits, relays, and tells it what comes of it. Decides nothing itself."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mitmproxy.http import HTTPFlow
+
+from combos.core.facts import Headers, Now
+from combos.core.registry import Provider
+from combos.engine.commands import (
+    AttemptEnded,
+    Break,
+    Command,
+    Commit,
+    Discard,
+    End,
+    Finish,
+    Limit,
+    OutboundRequest,
+    Relay,
+    Reply,
+    Send,
+    Wait,
+)
+from combos.engine.events import ChunkReceived, ClientGone, Event, HeadReceived, Started
+from combos.engine.record import TurnRecord
+from combos.engine.turn import Turn
+from combos.mitm import marks
+from combos.mitm.attempt_flows import AttemptFlow, Outgoing
+from combos.mitm.recorder import Recorder
+from combos.mitm.sources import CannedSource, ExchangeSource, Source, Sources, TimerSource
+from combos.mitm.writer import ResponseWriter
+from combos.upstream.session import Upstream
+
+def clock() -> Now:
+    """This instant."""
+    return Now(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every dispatch shares. `finished` is told the record, and whether the flow's look changed with it."""
+
+    upstream: Upstream
+    now: Callable[[], Now]
+    finished: Callable[[HTTPFlow, TurnRecord, bool], None]
+
+
+class Dispatch:
+    """Runs one turn for one flow. The client's leaving arrives as a cancellation of `run`."""
+
+    def __init__(
+        self,
+        services: Services,
+        turn: Turn,
+        recorder: Recorder,
+        credentials: Callable[[Provider], Headers],
+    ) -> None:
+        self._services = services
+        self._turn = turn
+        self._recorder = recorder
+        self._credentials = credentials
+        self._sources = Sources()
+        self._over = False
+
+    async def run(self, flow: HTTPFlow, writer: ResponseWriter) -> None:
+        """Serve the flow. Leaves no exchange, timer or attempt flow behind, however it ends."""
+        try:
+            await self._feed(Started(), flow, writer)
+            while not self._over:
+                event = await self._sources.next()
+                self._observe(event)
+                await self._feed(event, flow, writer)
+        except asyncio.CancelledError:
+            self._client_gone(flow)
+            raise
+        finally:
+            self._recorder.abandon()
+            self._sources.close()
+
+    async def _feed(self, event: Event, flow: HTTPFlow, writer: ResponseWriter) -> None:
+        for command in self._turn.handle(event, self._services.now()):
+            await self._perform(command, flow, writer)
+
+    def _observe(self, event: Event) -> None:
+        match event:
+            case ChunkReceived(attempt, data):
+                self._recorder.chunk(attempt, data)
+            case HeadReceived(attempt, status, headers):
+                self._recorder.head(attempt, status, headers)
+
+    async def _perform(self, command: Command, flow: HTTPFlow, writer: ResponseWriter) -> None:
+        match command:
+            case Relay(data):
+                await writer.chunk(data)
+            case Send():
+                await self._send(command)
+            case Limit(attempt, idle_ms, total_ms):
+                self._limit(attempt, idle_ms, total_ms)
+            case Wait(wait, ms):
+                self._sources.add(("wait", wait), TimerSource(wait, ms))
+            case Discard(attempt):
+                self._sources.drop(attempt)
+            case AttemptEnded(record):
+                await self._recorder.end(record)
+            case Finish(record):
+                self._finish(flow, record)
+            case _:
+                await self._answer(command, flow, writer)
+
+    async def _answer(self, command: Commit | End | Break | Reply, flow: HTTPFlow, writer: ResponseWriter) -> None:
+        """The commands that the client sees. The flow is annotated before its last hook fires."""
+        match command:
+            case Commit(attempt, status, headers):
+                self._recorder.committed(attempt)
+                await writer.head(status, headers)
+            case End():
+                marks.annotate(flow, self._turn.record)
+                await writer.end()
+            case Break(tail, reason):
+                marks.annotate(flow, self._turn.record)
+                await writer.chunk(tail)
+                await writer.error(reason)
+            case Reply(status, headers, body):
+                marks.annotate(flow, self._turn.record)
+                await writer.respond(status, headers, body)
+
+    async def _send(self, send: Send) -> None:
+        outgoing = Outgoing(send.request, self._credentials(send.request.provider))
+        attempt = await self._recorder.begin(send, outgoing, translated=send.translated)
+        self._sources.add(send.attempt, self._source(send, outgoing, attempt))
+
+    def _source(self, send: Send, outgoing: Outgoing, attempt: AttemptFlow | None) -> Source:
+        if attempt is not None:
+            if attempt.is_killed:
+                return CannedSource(send.attempt, None)
+            if (answer := attempt.answered()) is not None:
+                return CannedSource(send.attempt, answer)
+            outgoing = attempt.changed()
+        request: OutboundRequest = outgoing.request
+        secrets = outgoing.credentials
+        return ExchangeSource(send.attempt, lambda: self._services.upstream.send(request, send.timeouts, secrets))
+
+    def _limit(self, attempt: int, idle_ms: int, total_ms: int | None) -> None:
+        source = self._sources.get(attempt)
+        if isinstance(source, ExchangeSource):
+            source.limit(idle_ms, total_ms)
+
+    def _client_gone(self, flow: HTTPFlow) -> None:
+        """Nothing can be awaited any more: note what is to be noted, everything else is closed by `run`."""
+        for command in self._turn.handle(ClientGone(), self._services.now()):
+            if isinstance(command, Finish):
+                self._finish(flow, command.record)
+
+    def _finish(self, flow: HTTPFlow, record: TurnRecord) -> None:
+        self._over = True
+        changed = marks.annotate(flow, record)
+        self._services.finished(flow, record, changed)

@@ -1,0 +1,137 @@
+"""mitmproxy options of the addon: their declaration, and the settings they are parsed into."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mitmproxy.addonmanager import Loader
+from mitmproxy.exceptions import OptionsError
+from mitmproxy.options import Options
+
+
+class AttemptFlows(StrEnum):
+    """Which attempts become flows of their own."""
+
+    AUTO = "auto"
+    ALL = "all"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One mitmproxy option. `minimum` holds for integers."""
+
+    name: str
+    type: type
+    default: object
+    help: str
+    choices: Sequence[str] | None = None
+    minimum: int | None = None
+
+
+OPTIONS = (
+    Option(
+        "combos_config",
+        str,
+        "",
+        "Configuration file. Empty: $COMBOS_CONFIG, else $COMBOS_HOME/config.json, else ~/.combos/config.json.",
+    ),
+    Option(
+        "combos_admin_listen",
+        str,
+        "127.0.0.1:10100",
+        "Loopback address and port of the management listener. Empty: off.",
+    ),
+    Option(
+        "combos_attempt_flows",
+        str,
+        AttemptFlows.AUTO.value,
+        "Which attempts become flows. auto: those of requests that hopped or whose target speaks another dialect.",
+        [choice.value for choice in AttemptFlows],
+    ),
+    Option(
+        "combos_body_limit",
+        int,
+        65_536,
+        "How many bytes of a streamed body are kept in an attempt's flow for inspection.",
+        minimum=0,
+    ),
+    Option(
+        "combos_connect_timeout_ms",
+        int,
+        10_000,
+        "Time to connect to a target, TLS and name resolution included. A provider's connectTimeoutMs wins.",
+        minimum=1,
+    ),
+    Option(
+        "combos_head_timeout_ms",
+        int,
+        200_000,
+        "Time for a target to send the head of its answer. A provider's headTimeoutMs wins.",
+        minimum=1,
+    ),
+    Option(
+        "combos_idle_timeout_ms",
+        int,
+        300_000,
+        "Time for which a target's answer may be silent. A provider's idleTimeoutMs wins.",
+        minimum=1,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options, parsed. Durations in milliseconds, sizes in bytes."""
+
+    config: str
+    admin_listen: tuple[str, int] | None
+    attempt_flows: AttemptFlows
+    body_limit: int
+    connect_timeout_ms: int
+    head_timeout_ms: int
+    idle_timeout_ms: int
+
+
+def declare(loader: Loader) -> None:
+    """Add every option of the addon, all named `combos_…`."""
+    for row in OPTIONS:
+        loader.add_option(row.name, row.type, row.default, row.help, row.choices)
+
+
+def parse_listen(value: str) -> tuple[str, int] | None:
+    """`host:port`, `[::1]:port` or empty. Raises `ValueError`."""
+    if not value:
+        return None
+    host, colon, port = value.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise ValueError("must be host:port, such as 127.0.0.1:10100, or empty")
+    host = host.removeprefix("[").removesuffix("]")
+    if host not in {"localhost", "::1"} and not host.startswith("127."):
+        raise ValueError("must be a loopback address: the management listener is never offered to the network")
+    return host, int(port)
+
+
+def _check_minimum(options: Options, row: Option) -> None:
+    value = getattr(options, row.name)
+    if row.minimum is not None and value < row.minimum:
+        raise OptionsError(f"{row.name} must be an integer of at least {row.minimum}, got {value}")
+
+
+def parse(options: Options) -> Settings:
+    """All options as settings. Raises `OptionsError` that names the option and the rule."""
+    for row in OPTIONS:
+        _check_minimum(options, row)
+    try:
+        listen = parse_listen(options.combos_admin_listen)
+    except ValueError as error:
+        raise OptionsError(f"combos_admin_listen {error}, got {options.combos_admin_listen!r}") from error
+    return Settings(
+        config=options.combos_config,
+        admin_listen=listen,
+        attempt_flows=AttemptFlows(options.combos_attempt_flows),
+        body_limit=options.combos_body_limit,
+        connect_timeout_ms=options.combos_connect_timeout_ms,
+        head_timeout_ms=options.combos_head_timeout_ms,
+        idle_timeout_ms=options.combos_idle_timeout_ms,
+    )

@@ -1,0 +1,110 @@
+"""Which requests are the addon's business, and what they ask for. Everything else passes untouched.
+
+Decides nothing about targets: it yields the request's facts and its route, or a refusal, or nothing.
+"""
+
+from dataclasses import dataclass
+
+from mitmproxy.http import HTTPFlow
+
+from combos.core import errors
+from combos.core.errors import ProxyError
+from combos.core.facts import Dialect, Surface
+from combos.core.registry import Registry, Route
+from combos.upstream.selfloop import OwnAddresses
+from combos.wire.bodies import BodyError, BodyErrorKind, decode
+from combos.wire.request import RequestFacts, peek_model, request_facts, surface_of
+
+# What is served by a turn. The others are answered elsewhere.
+_TURN_SURFACES = frozenset({Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES, Surface.COMPACT})
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A request for a turn."""
+
+    facts: RequestFacts
+    route: Route
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that is ours and cannot be served."""
+
+    error: ProxyError
+    dialect: Dialect
+
+
+def path_of(flow: HTTPFlow) -> str:
+    """The path without its query."""
+    return flow.request.path.partition("?")[0]
+
+
+def query_of(flow: HTTPFlow) -> str:
+    """The query without its question mark."""
+    return flow.request.path.partition("?")[2]
+
+
+def is_base_url(flow: HTTPFlow, own: OwnAddresses, machine: str) -> bool:
+    """Whether the client used the proxy itself as its server: by address, by a loopback name or by `machine`'s name."""
+    host, port = flow.request.host, flow.request.port
+    if own.holds(host, port):
+        return True
+    name = host.rstrip(".").lower()
+    is_machine = name == machine or name.partition(".")[0] == machine
+    return is_machine and own.listens_on(port)
+
+
+def is_responses_upgrade(flow: HTTPFlow) -> bool:
+    """A WebSocket upgrade on the Responses surface."""
+    upgrade = flow.request.headers.get("upgrade", "").lower()
+    surface = surface_of(path_of(flow))
+    return upgrade == "websocket" and surface is not None and surface[1] is Surface.RESPONSES
+
+
+def turn_surface(flow: HTTPFlow) -> Dialect | None:
+    """The dialect of a request that may be for a turn, judged by method and path alone."""
+    if flow.request.method != "POST":
+        return None
+    surface = surface_of(path_of(flow))
+    return surface[0] if surface is not None and surface[1] in _TURN_SURFACES else None
+
+
+def recognise(flow: HTTPFlow, registry: Registry, *, base_url: bool, limit: int) -> Recognised | Refusal | None:
+    """What the request asks for. None: not ours, pass it on unchanged.
+
+    A body that cannot be read is refused on the proxy's own address only: towards another host it is that host's
+    business to say what is wrong with it.
+    """
+    dialect = turn_surface(flow)
+    if dialect is None:
+        return None
+    try:
+        body = _decoded_body(flow, limit)
+        return _resolved(flow, registry, body, base_url=base_url)
+    except ProxyError as error:
+        return Refusal(error, dialect) if base_url else None
+
+
+def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
+    raw = flow.request.raw_content or b""
+    if len(raw) > limit:
+        raise errors.body_too_large(limit)
+    try:
+        return decode(flow.request.headers.get("content-encoding"), raw, limit)
+    except BodyError as error:
+        if error.kind is BodyErrorKind.TOO_LARGE:
+            raise errors.body_too_large(limit) from error
+        raise errors.bad_request(f"The request body cannot be decoded: {error}") from error
+
+
+def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, *, base_url: bool) -> Recognised | Refusal | None:
+    model = peek_model(body)
+    route = None if model is None else registry.resolve(model)
+    if route is None and not base_url:
+        return None
+    facts = request_facts(path_of(flow), body)
+    route = route or registry.resolve_bare(facts.model)
+    if route is None:
+        return Refusal(errors.unknown_model(facts.model), facts.dialect)
+    return Recognised(facts, route)

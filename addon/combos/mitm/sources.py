@@ -1,0 +1,159 @@
+"""Where a turn's events come from: exchanges with targets and timers, awaited together without losing any.
+
+One exchange alone, by far the usual case, is awaited directly; tasks are made only while there is more than one source.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
+
+from combos.core.facts import Headers, TransportFault
+from combos.engine.events import ChunkReceived, Ended, Event, Failed, HeadReceived, WaitOver
+from combos.upstream.exchange import Answer
+from combos.upstream.faults import UpstreamFault
+
+type Open = Callable[[], Awaitable[Answer]]
+
+
+class Source(Protocol):
+    """Something that events come from, one at a time."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more comes."""
+
+    def next(self) -> Coroutine[Any, Any, Event]:
+        """Wait for the next event."""
+
+    def close(self) -> None:
+        """Let go of what the source holds."""
+
+
+class ExchangeSource:
+    """The upstream side of one attempt: a head, chunks, an end; or a failure at any point."""
+
+    def __init__(self, attempt: int, open_answer: Open) -> None:
+        self.is_spent = False
+        self._attempt = attempt
+        self._open = open_answer
+        self._answer: Answer | None = None
+
+    async def next(self) -> Event:
+        """`HeadReceived`, then `ChunkReceived` for whatever arrives, then `Ended`; or `Failed`, and nothing after it."""
+        try:
+            if self._answer is None:
+                self._answer = await self._open()
+                return HeadReceived(self._attempt, self._answer.status, self._answer.headers)
+            data = await self._answer.read_some()
+        except UpstreamFault as fault:
+            self.is_spent = True
+            return Failed(self._attempt, fault.fault)
+        if data:
+            return ChunkReceived(self._attempt, data)
+        self.is_spent = True
+        return Ended(self._attempt)
+
+    def limit(self, idle_ms: int, total_ms: int | None) -> None:
+        """Change the time limits of the rest of the answer."""
+        if self._answer is not None:
+            self._answer.limit(idle_ms, total_ms)
+
+    def close(self) -> None:
+        """Close the answer; its connection stays pooled if the body was read to the end."""
+        self.is_spent = True
+        if self._answer is not None:
+            self._answer.close()
+
+
+class CannedSource:
+    """An attempt that another addon answered or killed in its hooks: the target is not contacted."""
+
+    def __init__(self, attempt: int, answer: tuple[int, Headers, bytes] | None) -> None:
+        self.is_spent = False
+        if answer is None:
+            self._events: list[Event] = [Failed(attempt, TransportFault.CLOSED)]
+        else:
+            status, headers, body = answer
+            chunks: list[Event] = [ChunkReceived(attempt, body)] if body else []
+            self._events = [HeadReceived(attempt, status, headers), *chunks, Ended(attempt)]
+
+    async def next(self) -> Event:
+        """The next of the prepared events."""
+        event = self._events.pop(0)
+        self.is_spent = not self._events
+        return event
+
+    def close(self) -> None:
+        """Drop what has not been taken."""
+        self.is_spent = True
+
+
+class TimerSource:
+    """One timer of the turn."""
+
+    def __init__(self, wait: int, ms: int) -> None:
+        self.is_spent = False
+        self._wait = wait
+        self._at = asyncio.get_running_loop().time() + ms / 1000
+
+    async def next(self) -> Event:
+        """`WaitOver` when the time has come."""
+        await asyncio.sleep(self._at - asyncio.get_running_loop().time())
+        self.is_spent = True
+        return WaitOver(self._wait)
+
+    def close(self) -> None:
+        """Nothing is held."""
+        self.is_spent = True
+
+
+class Sources:
+    """All sources of one turn. An event that has arrived is never lost, however many sources there are."""
+
+    def __init__(self) -> None:
+        self._sources: dict[object, Source] = {}
+        self._tasks: dict[object, asyncio.Task[Event]] = {}
+
+    def add(self, key: object, source: Source) -> None:
+        """Listen to `source` from now on."""
+        self._sources[key] = source
+
+    def get(self, key: object) -> Source | None:
+        """The source with this key, if it still is one."""
+        return self._sources.get(key)
+
+    def drop(self, key: object) -> None:
+        """Close a source and forget it; an event it had ready is dropped with it."""
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+        source = self._sources.pop(key, None)
+        if source is not None:
+            source.close()
+
+    def close(self) -> None:
+        """Drop every source."""
+        for key in list(self._sources):
+            self.drop(key)
+
+    async def next(self) -> Event:
+        """The next event of any source. Raises `RuntimeError` when there is none to wait for."""
+        if len(self._sources) == 1 and not self._tasks:
+            ((key, source),) = self._sources.items()
+            event = await source.next()
+        else:
+            key, event = await self._first()
+            source = self._sources[key]
+        if source.is_spent:
+            self._sources.pop(key, None)
+        return event
+
+    async def _first(self) -> tuple[object, Event]:
+        if not self._sources:
+            raise RuntimeError("a turn that is not over waits for nothing")
+        for key, source in self._sources.items():
+            if key not in self._tasks:
+                self._tasks[key] = asyncio.create_task(source.next(), name=f"combos source {key}")
+        await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+        key = next(key for key, task in self._tasks.items() if task.done())
+        return key, self._tasks.pop(key).result()
