@@ -1,0 +1,78 @@
+"""Token counts of the dialects under one set of names. Only what a target reported: nothing is added up or assumed."""
+
+from collections.abc import Mapping
+
+from combos.core.facts import Dialect
+
+INPUT = "input_tokens"
+OUTPUT = "output_tokens"
+CACHED = "cached_input_tokens"
+CACHE_CREATION = "cache_creation_input_tokens"
+REASONING = "reasoning_output_tokens"
+TOTAL = "total_tokens"
+
+# Rows: flat name, path of the dialect. The first path that holds a count is taken.
+_RESPONSES = (
+    (INPUT, ("input_tokens",)),
+    (OUTPUT, ("output_tokens",)),
+    (TOTAL, ("total_tokens",)),
+    (CACHED, ("input_tokens_details", "cached_tokens")),
+    (CACHE_CREATION, ("input_tokens_details", "cache_write_tokens")),
+    (REASONING, ("output_tokens_details", "reasoning_tokens")),
+)
+_CHAT = (
+    (INPUT, ("prompt_tokens",)),
+    (OUTPUT, ("completion_tokens",)),
+    (TOTAL, ("total_tokens",)),
+    (CACHED, ("prompt_tokens_details", "cached_tokens")),
+    (CACHED, ("prompt_cache_hit_tokens",)),
+    (CACHE_CREATION, ("prompt_tokens_details", "cache_write_tokens")),
+    (REASONING, ("completion_tokens_details", "reasoning_tokens")),
+)
+_MESSAGES = (
+    (INPUT, ("input_tokens",)),
+    (OUTPUT, ("output_tokens",)),
+    (CACHED, ("cache_read_input_tokens",)),
+    (CACHE_CREATION, ("cache_creation_input_tokens",)),
+    (REASONING, ("output_tokens_details", "thinking_tokens")),
+)
+_GEMINI = (
+    (INPUT, ("promptTokenCount",)),
+    (OUTPUT, ("candidatesTokenCount",)),
+    (TOTAL, ("totalTokenCount",)),
+    (CACHED, ("cachedContentTokenCount",)),
+    (REASONING, ("thoughtsTokenCount",)),
+)
+_ROWS = {
+    Dialect.RESPONSES: _RESPONSES,
+    Dialect.CHAT: _CHAT,
+    Dialect.MESSAGES: _MESSAGES,
+    Dialect.GEMINI: _GEMINI,
+}
+
+
+def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
+    """The counts of a dialect's usage object; None when there are none.
+
+    Names keep the dialect's own meaning: `input_tokens` of Messages leaves out cached input, `output_tokens` of Gemini
+    leaves out thoughts.
+    """
+    flat: dict[str, int] = {}
+    for name, path in _ROWS[dialect]:
+        count = _count(usage, path)
+        if count is not None:
+            flat.setdefault(name, count)
+    return flat or None
+
+
+def merge_usage(known: dict[str, int] | None, later: dict[str, int] | None) -> dict[str, int] | None:
+    """Counts of one stream are cumulative and reported in parts: the larger of two values is the later one."""
+    if not known or not later:
+        return known or later
+    return known | {name: max(count, known.get(name, 0)) for name, count in later.items()}
+
+
+def _count(usage: object, path: tuple[str, ...]) -> int | None:
+    for key in path:
+        usage = usage.get(key) if isinstance(usage, Mapping) else None
+    return usage if isinstance(usage, int) and not isinstance(usage, bool) and usage >= 0 else None
