@@ -1,0 +1,173 @@
+"""Error objects: which object of an error document speaks, what it says, and what a relay has wrapped inside it.
+
+Reads every shape that providers use (OpenAI, Anthropic, Google, FastAPI, re-wrapped ones). Refuses to know statuses
+and verdicts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import orjson
+
+from combos.core.failure_codes import REWRAPPING_CODES, type_code
+from combos.core.failure_facts import fold_code
+
+MOST_ENVELOPES = 3
+"""How many error objects may be nested in each other's messages before reading stops."""
+LONGEST_CODE = 128
+"""Longer codes are cut: no known code comes near it."""
+
+REWRAP_PREFIX = re.compile(r"Provider error ([0-9]{1,3}): ")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorObject:
+    """What an error object says. `code` is trimmed and not folded; `carried` holds the codes of all carriers so."""
+
+    message: str = ""
+    code: str = ""
+    error_type: str = ""
+    param: str | None = None
+    carried: frozenset[str] = frozenset()
+
+    @property
+    def folded_code(self) -> str:
+        """The folded code, or the one that a known type stands for."""
+        return fold_code(self.code) or type_code(self.error_type)
+
+    @property
+    def folded_carried(self) -> frozenset[str]:
+        """Folded codes of all carriers."""
+        return frozenset(fold_code(code) for code in self.carried)
+
+
+def parse_json(text: str) -> object:
+    """The parsed text; None when it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def read_error(document: object) -> ErrorObject:
+    """What an error document says: the innermost object when relays have wrapped it, empty when it is no error."""
+    found = _pick(document)
+    for _ in range(MOST_ENVELOPES):
+        prefix = REWRAP_PREFIX.match(found.message)
+        rest = found.message[prefix.end() :] if prefix else found.message
+        if not rest.lstrip().startswith(("{", "[{")):
+            return replace(found, message=rest)
+        found = _merged(found, _pick(parse_json(rest)))
+    return replace(found, message="")  # still wrapped: what is quoted so deep is no prose
+
+
+def _merged(outer: ErrorObject, inner: ErrorObject) -> ErrorObject:
+    """Both objects as one: the inner code counts when the outer one only says that somebody else failed."""
+    generic = fold_code(outer.code) in REWRAPPING_CODES
+    return ErrorObject(
+        message=inner.message,
+        code=(inner.code or outer.code) if generic else outer.code,
+        error_type=inner.error_type or outer.error_type,
+        param=inner.param,
+        carried=outer.carried | inner.carried,
+    )
+
+
+def _pick(document: object) -> ErrorObject:
+    """The first object that speaks: `error`, `response.error`, `response.last_error`, `last_error`, the root."""
+    if isinstance(document, list) and len(document) == 1:
+        document = document[0]
+    if not isinstance(document, Mapping):
+        return ErrorObject()
+    carried = frozenset(code for carrier in _carriers(document) if (code := _carried_code(carrier)))
+    error = document.get("error")
+    if isinstance(error, str) and error.strip():
+        return replace(_said(document), message=error, carried=carried)
+    nested = (place for place in _nested(document) if _speaks(place))
+    spoken = next((_said(place) for place in nested), None)
+    return replace(spoken or _root(document), carried=carried)
+
+
+def _nested(document: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    response = document.get("response")
+    inner = response if isinstance(response, Mapping) else {}
+    for place in (document.get("error"), inner.get("error"), inner.get("last_error"), document.get("last_error")):
+        if isinstance(place, Mapping):
+            yield place
+
+
+def _carriers(document: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Every object whose code is accepted as evidence of a hard stop."""
+    yield document
+    yield from _nested(document)
+    detail = document.get("detail")
+    if isinstance(detail, Mapping):
+        yield detail
+
+
+def _speaks(place: Mapping[str, object]) -> bool:
+    return isinstance(place.get("message"), str) or bool(_type_of(place) or _code_of(place))
+
+
+def _root(document: Mapping[str, object]) -> ErrorObject:
+    """The root as error object, completed by FastAPI's `detail`."""
+    said = _said(document)
+    detail = document.get("detail")
+    if isinstance(detail, Mapping):
+        inner = _said(detail)
+        return ErrorObject(
+            message=said.message or inner.message,
+            code=said.code or inner.code,
+            error_type=said.error_type or inner.error_type,
+            param=said.param or inner.param,
+        )
+    return said if said.message else replace(said, message=_detail_text(detail))
+
+
+def _detail_text(detail: object) -> str:
+    if isinstance(detail, str):
+        return detail
+    if not isinstance(detail, list):
+        return ""
+    messages = (entry.get("msg") for entry in detail if isinstance(entry, Mapping))
+    return "; ".join(message for message in messages if isinstance(message, str))
+
+
+def _said(place: Mapping[str, object]) -> ErrorObject:
+    message, param = place.get("message"), place.get("param")
+    return ErrorObject(
+        message=message if isinstance(message, str) else "",
+        code=_code_of(place),
+        error_type=_type_of(place),
+        param=param if isinstance(param, str) else None,
+    )
+
+
+def _code_of(place: Mapping[str, object]) -> str:
+    """The trimmed code. An integer from 100 to 599 is an HTTP status, no code; Google names a bad key in `details`."""
+    code = place.get("code")
+    if isinstance(code, str) and code.strip():
+        return code.strip()[:LONGEST_CODE]
+    if isinstance(code, int) and not isinstance(code, bool) and not 100 <= code <= 599:
+        return str(code)
+    details = place.get("details")
+    reasons = (
+        (entry.get("reason") for entry in details if isinstance(entry, Mapping)) if isinstance(details, list) else ()
+    )
+    return "invalid_api_key" if "API_KEY_INVALID" in reasons else ""
+
+
+def _type_of(place: Mapping[str, object]) -> str:
+    """The folded type, or Google's status. `error` and event names say what the object is, not what went wrong."""
+    for key in ("type", "status"):
+        value = place.get(key)
+        if isinstance(value, str) and value.strip():
+            folded = fold_code(value)[:LONGEST_CODE]
+            if folded != "error" and not folded.startswith("response."):
+                return folded
+    return ""
+
+
+def _carried_code(carrier: Mapping[str, object]) -> str:
+    return _code_of(carrier) or type_code(_type_of(carrier))
