@@ -69,6 +69,11 @@ def combo_unavailable(combo_id: str, retry_after_s: int | None = None) -> ProxyE
     return ProxyError(503, _SERVER, "combo_unavailable", f"No available targets for combo: {combo_id}", retry_after_s)
 
 
+def target_unavailable(target: str, reason: str) -> ProxyError:
+    """503: the one target of a direct route cannot be called; `reason` is the name of the eligibility rule."""
+    return ProxyError(503, _SERVER, "target_unavailable", f"{target} is not available: {reason}")
+
+
 def unsupported_by_target(target: str, feature: str) -> ProxyError:
     """400: the request holds something that cannot be said in the wire format of the only target left."""
     return ProxyError(400, _INVALID, "target_incompatible", f"{target} cannot take {feature}")

@@ -1,0 +1,229 @@
+"""Reasoning effort of one dispatch: what a target's ladder and the combo's defaults change in the caller's body.
+
+Gives member changes for the body in the caller's own dialect and leaves every other reasoning field alone. What a
+ladder is and how it is published is decided elsewhere. Rules: functional spec, "Default reasoning effort" and
+"Mixed-capability groups".
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from combos.core.config_combo import ComboConfig, DefaultEffortMode, ReasoningEffortMode
+from combos.core.facts import Dialect
+from combos.core.ladder import for_model, is_rung, resolve_at_or_below
+from combos.core.registry import Target
+
+type Changes = dict[tuple[str, ...], object]
+"""New values by path from the top of the body; None deletes the member."""
+
+type Body = Mapping[str, object]
+
+OMIT = "__omit__"
+"""In a provider's effort map: send no effort at all."""
+
+# Thinking budgets of Messages models without effort levels, and their bounds.
+_BUDGETS = {"low": 4096, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32000}
+_MIN_BUDGET = 1024
+_ANSWER_ROOM = 4096
+_BUDGET_ROOM = 8192
+_MAX_TOKENS = 32000
+_BUDGET_LOW = 4096
+_BUDGET_MEDIUM = 16384
+
+_ADAPTIVE_FAMILIES = re.compile(
+    r"(?:^|[/.])claude-(?:sonnet-(?:[5-9]|\d\d)|opus-(?:4-(?:[7-9]|\d\d(?!\d))|[5-9])|fable)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EffortPolicy:
+    """What decides the effort of one target: its ladder (None unknown, empty no control), the combo's default and
+    modes, the provider's renames, and whether the target clamps only the two top rungs (the native ChatGPT backend)."""
+
+    ladder: tuple[str, ...] | None
+    default: str | None = None
+    forced: bool = False
+    adaptive: bool = False
+    renames: Mapping[str, str] | None = None
+    clamps_top_only: bool = False
+
+
+def policy_for(target: Target, combo: ComboConfig | None, *, native: bool) -> EffortPolicy:
+    """The policy of a target within a combo; None for a direct route, which has no defaults."""
+    config = target.provider.config if target.provider else None
+    renames = {} if config is None else {**config.reasoning_effort_map}
+    if config is not None:
+        renames |= for_model(config.model_reasoning_effort_map, target.model) or {}
+    if combo is None:
+        return EffortPolicy(target.ladder, renames=renames, clamps_top_only=native)
+    return EffortPolicy(
+        ladder=target.ladder,
+        default=combo.default_effort,
+        forced=combo.default_effort_mode is DefaultEffortMode.FORCE,
+        adaptive=combo.reasoning_effort_mode is ReasoningEffortMode.ADAPTIVE,
+        renames=renames,
+        clamps_top_only=native,
+    )
+
+
+def effort_changes(dialect: Dialect, body: Body, model: str, policy: EffortPolicy) -> Changes:
+    """Changes to a body of `dialect` that goes to `model` under `policy`."""
+    match dialect:
+        case Dialect.RESPONSES:
+            return _openai(body, policy, flat=False)
+        case Dialect.CHAT:
+            return _openai(body, policy, flat=True)
+        case Dialect.MESSAGES:
+            return _messages(body, model, policy)
+        case Dialect.GEMINI:
+            return {}
+
+
+def _is_stripped(policy: EffortPolicy) -> bool:
+    return policy.ladder == () or (policy.adaptive and policy.ladder is None)
+
+
+def _default_for(policy: EffortPolicy, caller: object, *, is_unset: bool) -> str | None:
+    """The configured effort, if it applies to this caller and the ladder is known."""
+    if policy.default is None or not policy.ladder:
+        return None
+    applies = is_unset or (policy.forced and is_rung(caller))
+    return resolve_at_or_below(policy.default, policy.ladder) if applies else None
+
+
+def _outgoing(effort: str, policy: EffortPolicy) -> str | None:
+    """The wire value of an effort for a known ladder; None to send none. Values that are no effort stay as they are."""
+    if policy.renames and effort in policy.renames:
+        renamed = policy.renames[effort]
+        return None if renamed == OMIT else renamed
+    if policy.clamps_top_only and effort not in ("max", "ultra"):
+        return effort
+    ladder = policy.ladder or ()
+    if effort in ladder and effort != "ultra":
+        return effort
+    want = "low" if effort == "minimal" else effort
+    resolved = resolve_at_or_below(want, ladder) if is_rung(want) else effort
+    return "max" if resolved == "ultra" else resolved or effort
+
+
+# -- Responses and Chat Completions
+
+
+def _openai(body: Body, policy: EffortPolicy, *, flat: bool) -> Changes:
+    if _is_stripped(policy):
+        return _openai_stripped(body)
+    path = _openai_path(body, flat=flat)
+    caller = _at(body, path)
+    reasoning = body.get("reasoning")
+    is_unset = _at(body, path, missing=_ABSENT) is _ABSENT and (
+        "reasoning" not in body or isinstance(reasoning, Mapping)
+    )
+    effort = _default_for(policy, caller, is_unset=is_unset) or caller
+    if not policy.ladder or not isinstance(effort, str):
+        return {}
+    value = _outgoing(effort, policy)
+    if value == caller:
+        return {}
+    return _deleted(body, path) if value is None else {path: value}
+
+
+def _openai_path(body: Body, *, flat: bool) -> tuple[str, ...]:
+    """Where the caller's effort stands, or would be put."""
+    reasoning = body.get("reasoning")
+    nested = isinstance(reasoning, Mapping) and "effort" in reasoning
+    return ("reasoning_effort",) if flat and ("reasoning_effort" in body or not nested) else ("reasoning", "effort")
+
+
+def _openai_stripped(body: Body) -> Changes:
+    changes: Changes = {(name,): None for name in ("reasoning_effort", "thinking", "thinking_budget") if name in body}
+    return changes | _deleted(body, ("reasoning", "effort"))
+
+
+def _deleted(body: Body, path: tuple[str, ...]) -> Changes:
+    """Delete one member, and its parent when nothing else is in it."""
+    if _at(body, path, missing=_ABSENT) is _ABSENT:
+        return {}
+    parent = _at(body, path[:-1])
+    if len(path) > 1 and isinstance(parent, Mapping) and len(parent) == 1:
+        return {path[:-1]: None}
+    return {path: None}
+
+
+class _Absent:
+    """Tells a missing member from one that is null."""
+
+
+_ABSENT = _Absent()
+
+
+def _at(body: object, path: tuple[str, ...], missing: object = None) -> object:
+    for name in path:
+        if not isinstance(body, Mapping) or name not in body:
+            return missing
+        body = body[name]
+    return body
+
+
+# -- Messages
+
+_LEVEL = ("output_config", "effort")
+
+
+def _messages(body: Body, model: str, policy: EffortPolicy) -> Changes:
+    if _is_stripped(policy):
+        return _deleted(body, ("thinking",)) | _deleted(body, _LEVEL)
+    caller = _messages_effort(body)
+    effort = _default_for(policy, caller, is_unset=caller is None)
+    if effort is not None and policy.ladder:
+        return _messages_default(body, model, _outgoing(effort, policy))
+    level = _at(body, _LEVEL)
+    if not policy.ladder or not isinstance(level, str):
+        return {}
+    value = _outgoing(level, policy)
+    if value == level:
+        return {}
+    return _deleted(body, _LEVEL) if value is None else {_LEVEL: value}
+
+
+def _messages_effort(body: Body) -> object:
+    """The effort a caller asks for, as a rung where it has one; None when the caller leaves it open."""
+    level = _at(body, _LEVEL)
+    if level is not None:
+        return level
+    thinking = body.get("thinking")
+    kind = _at(thinking, ("type",))
+    if kind == "disabled":
+        return "none"
+    budget = _at(thinking, ("budget_tokens",))
+    if kind != "enabled" or not isinstance(budget, int):
+        return None
+    return "low" if budget <= _BUDGET_LOW else "medium" if budget <= _BUDGET_MEDIUM else "high"
+
+
+def _messages_default(body: Body, model: str, effort: str | None) -> Changes:
+    """Put an effort into a Messages body, in the form that the target's family takes."""
+    if effort is None:
+        return {}
+    # A forced tool call and thinking exclude each other; the caller's tool choice goes first.
+    can_think = _at(body, ("tool_choice", "type")) not in ("any", "tool")
+    if _ADAPTIVE_FAMILIES.search(model):
+        changes: Changes = {} if _at(body, _LEVEL) == effort else {_LEVEL: effort}
+        if can_think and _at(body, ("thinking", "type")) != "adaptive":
+            changes |= {("thinking",): {"type": "adaptive"}} | _without_sampling(body)
+        return changes
+    return _budget(body, effort) if can_think and effort in _BUDGETS else {}
+
+
+def _budget(body: Body, effort: str) -> Changes:
+    wanted = _BUDGETS[effort]
+    asked = body.get("max_tokens")
+    limit = min(_MAX_TOKENS, max(asked if isinstance(asked, int) else 0, wanted + _BUDGET_ROOM))
+    tokens = max(_MIN_BUDGET, min(wanted, limit - _ANSWER_ROOM))
+    changes: Changes = {("thinking",): {"type": "enabled", "budget_tokens": tokens}, ("max_tokens",): limit}
+    return changes | _deleted(body, _LEVEL) | _without_sampling(body)
+
+
+def _without_sampling(body: Body) -> Changes:
+    """Thinking takes no sampling parameters."""
+    return {(name,): None for name in ("temperature", "top_p") if name in body}

@@ -1,0 +1,92 @@
+"""How many physical sends one logical request may cost, over all its targets and retries.
+
+One counter per client request: a first send, a hop, a same-target retry and a credential replay each charge it once,
+when reserved. Which send is wanted, and what follows a denial, is decided by the caller.
+"""
+
+from enum import StrEnum
+
+_PER_TARGET = 3
+_FINAL_RECOVERY = 1
+
+
+class SendKind(StrEnum):
+    """Why a send is wanted."""
+
+    FIRST = "first"
+    HOP = "hop"
+    RETRY = "retry"
+    REPLAY = "replay"
+
+
+class Denial(StrEnum):
+    """Why a send was refused."""
+
+    TOTAL = "total-exhausted"
+    BASE = "base-allowance-exhausted"
+    RECOVERY = "final-recovery-spent"
+    ALTERNATE = "alternate-target-exhausted"
+    TRANSITION = "target-transition-exhausted"
+    SPEND = "spend-exhausted"
+    NOT_REPLAY_SAFE = "not-replay-safe"
+
+
+class SendBudget:
+    """The budget of a request with `targets` declared targets: with h = targets - 1, in all 3 + h + 1 sends, of which
+    the last is a reserve that only a hop or a replay of changed credentials may take; max(1, h) target changes."""
+
+    def __init__(self, targets: int) -> None:
+        hops = targets - 1
+        self._targets = targets
+        self.total = _PER_TARGET + hops + _FINAL_RECOVERY
+        self.base = _PER_TARGET + hops
+        self.changes = max(1, hops)
+        self.used = 0
+        self.changed = 0
+        self.recovered = 0
+        self._visited = 0
+        self._cap = 0
+
+    def reserve(self, kind: SendKind, *, replay_safe: bool = True) -> Denial | None:
+        """Charge one send, or say why not (nothing is charged then)."""
+        denial = self._denial(kind, replay_safe)
+        if denial is None:
+            self._charge(kind)
+        return denial
+
+    def charge(self) -> Denial | None:
+        """Charge a credential replay inside the attempt that is under way."""
+        return self.reserve(SendKind.REPLAY)
+
+    def _denial(self, kind: SendKind, replay_safe: bool) -> Denial | None:
+        if not replay_safe and kind is not SendKind.FIRST:
+            return Denial.NOT_REPLAY_SAFE
+        if self.used >= self.total:
+            return Denial.TOTAL
+        if kind is SendKind.HOP and self.changed >= self.changes:
+            return Denial.TRANSITION if self._visited >= self._targets else Denial.ALTERNATE
+        if kind in (SendKind.RETRY, SendKind.REPLAY) and self.used >= self._cap:
+            return Denial.SPEND
+        if self.used >= self.base:
+            return self._reserve_denial(kind)
+        return None
+
+    def _reserve_denial(self, kind: SendKind) -> Denial | None:
+        if kind in (SendKind.FIRST, SendKind.RETRY):
+            return Denial.BASE
+        return Denial.RECOVERY if self.recovered >= _FINAL_RECOVERY else None
+
+    def _charge(self, kind: SendKind) -> None:
+        if self.used >= self.base:
+            self.recovered += 1
+        if kind in (SendKind.FIRST, SendKind.HOP):
+            self._enter_target()
+        if kind is SendKind.HOP:
+            self.changed += 1
+        self.used += 1
+
+    def _enter_target(self) -> None:
+        # A target may use three sends, but leaves one for each target declared after it.
+        self._visited += 1
+        later = max(0, self._targets - self._visited)
+        self._cap = min(self.used + _PER_TARGET, self.total - later)

@@ -1,0 +1,139 @@
+"""What the client receives: heads, bytes, whole answers, refusals, and the one end of every turn.
+
+Collects the commands of one event. It decides how an answer is given, never which; after `finish` nothing more can
+be given.
+"""
+
+from combos.core.errors import ProxyError, transport_failure
+from combos.core.facts import Headers, Now, TransportFault
+from combos.core.transport import transport_message
+from combos.engine.attempt import Attempt, Given, Live, Lost, Whole
+from combos.engine.commands import AttemptEnded, Break, Command, Commit, Discard, End, Finish, Limit, Relay, Reply
+from combos.engine.record import Outcome, TurnRecord
+from combos.engine.request import TurnRequest
+from combos.wire import headers as wire_headers
+from combos.wire.errors import render, stream_tail
+from combos.wire.terminal import FailureTerminal, SuccessTerminal
+
+
+class Delivery:
+    """The client's side of one turn: its commands, the attempts in flight, and the one that owns the answer."""
+
+    def __init__(self, request: TurnRequest, record: TurnRecord) -> None:
+        self.request = request
+        self.record = record
+        self.out: list[Command] = []
+        self.flying: dict[int, Attempt] = {}
+        self.owner: Attempt | None = None
+        self.finished = False
+        self._status = 0
+
+    def take(self) -> list[Command]:
+        """The commands collected since the last call."""
+        out, self.out = self.out, []
+        return out
+
+    # -- attempts
+
+    def drop(self, attempt: Attempt, now: Now) -> None:
+        """The attempt is of no further use: close it and complete its record."""
+        self.out.append(Discard(attempt.ordinal))
+        self._complete(attempt, now)
+
+    def drop_others(self, winner: Attempt, now: Now) -> None:
+        """Discard every other attempt in flight; losing a hedge is no failure."""
+        for attempt in list(self.flying.values()):
+            if attempt is not winner:
+                attempt.record.result = attempt.record.result or "overtaken"
+                self.drop(attempt, now)
+
+    def _complete(self, attempt: Attempt, now: Now) -> None:
+        if self.flying.pop(attempt.ordinal, None) is not None:
+            attempt.note_answer()
+            attempt.record.ended_ms = now.mono_ms
+            self.out.append(AttemptEnded(attempt.record))
+
+    # -- streamed answers
+
+    def commit(self, attempt: Attempt, status: int, headers: Headers, held: bytes, now: Now) -> None:
+        """Send the head and the held bytes; the attempt owns the answer from here on."""
+        self.drop_others(attempt, now)
+        self.owner = attempt
+        self._status = status
+        self.record.committed_ms = now.mono_ms
+        self.out.append(Commit(attempt.ordinal, status, self._client_headers(headers, keep_length=False)))
+        if held:
+            self.out.append(Relay(held))
+
+    def end_stream(self, attempt: Attempt, outcome: Outcome, now: Now) -> None:
+        """The owner's answer is complete, or ended with a failure that the client can read."""
+        self.out.append(End())
+        self._complete(attempt, now)
+        self.finish(outcome, self._status, now)
+
+    def break_stream(self, attempt: Attempt, fault: TransportFault, outcome: Outcome, now: Now) -> None:
+        """The owner's answer broke: say so in the dialect where bytes can be added, and never end it cleanly."""
+        error = transport_failure(fault, transport_message(fault))
+        tail = (
+            stream_tail(error, self.request.facts.dialect, response_id=attempt.response_id)
+            if attempt.can_append
+            else b""
+        )
+        self.out.append(Break(tail, str(fault)))
+        self._complete(attempt, now)
+        self.finish(outcome, self._status, now)
+
+    # -- whole answers
+
+    def reply(self, attempt: Attempt, whole: Whole, outcome: Outcome, now: Now) -> None:
+        """Give an upstream answer as it is."""
+        self.drop_others(attempt, now)
+        self.out.append(
+            Reply(whole.status, self._client_headers(whole.headers, keep_length=True), whole.body, attempt.ordinal)
+        )
+        self.drop(attempt, now)
+        self.finish(outcome, whole.status, now)
+
+    def refuse(self, error: ProxyError, outcome: Outcome, now: Now, retry_after: str | None = None) -> None:
+        """Answer with an error made here."""
+        headers, body = render(error, self.request.facts.dialect)
+        if retry_after is not None:
+            headers = (*headers, (b"retry-after", retry_after.encode("latin-1", "replace")))
+        self.out.append(Reply(error.status, headers, body))
+        self.finish(outcome, error.status, now)
+
+    def give(self, attempt: Attempt, given: Given, outcome: Outcome, idle_ms: int, now: Now) -> None:
+        """Give an upstream failure, unchanged where that is possible. A live one owns the answer until its end."""
+        match given:
+            case Live(status=status, headers=headers, held=held):
+                attempt.settled = True
+                self.commit(attempt, status, headers, held, now)
+                self.out.append(Limit(attempt.ordinal, idle_ms))
+            case Whole():
+                self.reply(attempt, given, outcome, now)
+            case Lost(error=error, retry_after=retry_after):
+                self.drop_others(attempt, now)
+                if attempt.ordinal in self.flying:
+                    self.drop(attempt, now)
+                self.refuse(error, outcome, now, retry_after)
+
+    # -- the end
+
+    def finish(self, outcome: Outcome, status: int, now: Now) -> None:
+        """Close what is still open and end the turn."""
+        for attempt in list(self.flying.values()):
+            self.drop(attempt, now)
+        self.record.outcome, self.record.status, self.record.ended_ms = outcome, status, now.mono_ms
+        self.owner = None
+        self.finished = True
+        self.out.append(Finish(self.record))
+
+    def _client_headers(self, headers: Headers, *, keep_length: bool) -> Headers:
+        return wire_headers.response_headers(headers, requested_model=self.request.facts.model, keep_length=keep_length)
+
+
+def ends_well(terminal: SuccessTerminal | FailureTerminal | None) -> bool:
+    """Whether the client can take the stream's end for what it is: a success, or an error event it has received."""
+    return isinstance(terminal, SuccessTerminal) or (
+        isinstance(terminal, FailureTerminal) and terminal.kind not in ("eof", "malformed")
+    )

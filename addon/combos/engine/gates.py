@@ -1,0 +1,67 @@
+"""Refusals that need no target: what is checked before the first dispatch, and which refusal fits when there is none.
+
+Every refusal leaves cooldowns, counters and rotation untouched.
+"""
+
+from combos.core import errors
+from combos.core.config_combo import ImageInput
+from combos.core.eligibility import Constraints, Reason, reason_out
+from combos.core.errors import ProxyError
+from combos.core.facts import Now
+from combos.core.registry import ComboRoute, Target, UnknownCombo
+from combos.engine.outbound import can_serve
+from combos.engine.request import TurnRequest
+from combos.engine.select import Selector, only_unsupported
+from combos.engine.state import EngineState
+from combos.wire.request import bears_image, has_unreadable_task
+
+
+def is_encrypted(request: TurnRequest) -> bool:
+    """Whether the request is a task that only the native ChatGPT backend can read."""
+    return has_unreadable_task(request.facts)
+
+
+def refusal(request: TurnRequest) -> ProxyError | None:
+    """Why the request is refused before any target is looked at, or None."""
+    match request.route:
+        case UnknownCombo(id=combo_id):
+            return errors.unknown_combo(combo_id)
+        case ComboRoute(combo=combo) if combo.config.image_input is ImageInput.DISABLED:
+            return errors.image_refused(combo.id) if bears_image(request.facts) else None
+        case _:
+            return None
+
+
+def direct_reason(request: TurnRequest, target: Target) -> str | None:
+    """Why the one target of a direct route cannot be asked, or None."""
+    asked = Constraints(
+        can_speak=lambda dialect: can_serve(request.facts, dialect),
+        encrypted=is_encrypted(request),
+        unusable=request.unusable,
+        spent=lambda _: False,
+        tried=(),
+        cooling_ms=lambda _: 0,
+    )
+    return reason_out(target, asked)
+
+
+def direct_refusal(request: TurnRequest, target: Target, reason: str) -> ProxyError:
+    """The refusal of a direct route whose target is out for `reason`."""
+    if reason == Reason.UNSUPPORTED:
+        return errors.unsupported_by_target(target.key, f"a {request.facts.dialect} request")
+    if reason == Reason.ENCRYPTED_TASK:
+        return errors.encrypted_task()
+    return errors.target_unavailable(target.key, reason)
+
+
+def unavailable(
+    request: TurnRequest, selector: Selector, state: EngineState, reasons: dict[str, str | None], now: Now
+) -> ProxyError:
+    """The refusal when nothing is eligible and nothing was dispatched. `reasons` are those of all targets."""
+    combo = selector.origin.combo
+    if selector.encrypted and None in selector.reasons((), now, encrypted=False).values():
+        return errors.encrypted_task()
+    if only_unsupported(reasons):
+        return errors.unsupported_by_target(f"combo/{combo.id}", f"a {request.facts.dialect} request")
+    rest_ms = state.cooldowns.earliest(combo.id, now.mono_ms)
+    return errors.combo_unavailable(combo.id, None if rest_ms is None else max(1, -(-rest_ms // 1000)))

@@ -1,0 +1,54 @@
+"""What a turn is started with: the request, the snapshot it was resolved against, and what only the host can tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from combos.core.facts import Headers
+from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
+from combos.wire.request import RequestFacts
+
+
+def _never_spent(_target: Target) -> bool:
+    return False
+
+
+def _no_evidence(_target: Target) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """One client request.
+
+    `headers` are the client's own. `current` gives the registry in force, read again after a wait. `unusable` names
+    why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
+    float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
+    identifies the conversation. `spent` and `reset_at` (epoch ms) are quota evidence.
+    """
+
+    facts: RequestFacts
+    headers: Headers
+    route: ComboRoute | DirectRoute | UnknownCombo
+    registry: Registry
+    current: Callable[[], Registry]
+    unusable: Callable[[Provider], str | None]
+    draw: Callable[[], float]
+    origin: str | None = None
+    lane: str | None = None
+    spent: Callable[[Target], bool] = _never_spent
+    reset_at: Callable[[Target], int | None] = _no_evidence
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """Bounds of every turn; times in milliseconds, sizes in bytes."""
+
+    connect_ms: int = 10_000
+    head_ms: int = 200_000
+    idle_ms: int = 300_000
+    error_idle_ms: int = 5_000
+    error_total_ms: int = 5_000
+    error_bytes: int = 65_536
+    answer_bytes: int = 64 * 1024 * 1024
+    prefix_bytes: int = 4_194_304
+    prefix_chunks: int = 4_096

@@ -1,0 +1,140 @@
+"""Choosing the next target of a combo: who is eligible, who stands back, and how long it is worth waiting.
+
+The steps of the functional spec's "Last-resort targets", with one wait budget per selection attempt. It sleeps by
+yielding milliseconds and never sends anything.
+"""
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import dataclass
+
+from combos.core.config_combo import Affinity, CooldownWaitPolicy
+from combos.core.eligibility import Constraints, Reason, reason_out, standing_reason
+from combos.core.facts import Dialect, Now
+from combos.core.registry import Combo, Target
+from combos.core.strategies import Evidence, choose
+from combos.engine.request import TurnRequest
+from combos.engine.state import EngineState, PickedFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A chosen target and where it was picked from; None for the one target of a direct route."""
+
+    target: Target
+    origin: PickedFrom | None
+
+
+type Selection = Generator[int, Now, Pick | None]
+"""Yields milliseconds to sleep, takes the instant of waking, returns the pick."""
+
+
+@dataclass(slots=True)
+class Selector:
+    """Selection for one request. `origin` moves on to the registry in force whenever the request has slept."""
+
+    request: TurnRequest
+    state: EngineState
+    origin: PickedFrom
+    can_speak: Callable[[Dialect], bool]
+    encrypted: bool
+
+    def select(self, tried: Collection[str], now: Now) -> Selection:
+        """One selection attempt among the targets that are not in `tried`."""
+        budget = self.origin.combo.config.wait_for_cooldown_ms
+        if self._defers_last_resort():
+            pick = self._pick(self._normal(), tried, now)
+            rest = None if pick else self._earliest(self._normal(), tried, now)
+            if rest is not None and rest <= budget:
+                now = yield rest
+                budget -= rest
+                if not self._reread():
+                    return None
+                pick = self._pick(self._normal(), tried, now)
+            if pick:
+                return pick
+        pick = self._pick(self.origin.combo.targets, tried, now)
+        if pick or budget <= 0:
+            return pick
+        rest = self._earliest(self.origin.combo.targets, tried, now)
+        if rest is None or rest > budget:
+            return None
+        now = yield rest
+        return self._pick_at_once(tried, now) if self._reread() else None
+
+    def at_once(self, tried: Collection[str], now: Now) -> Pick | None:
+        """A pick without waiting, last resorts deferred."""
+        return self._pick_at_once(tried, now)
+
+    def has_other(self, tried: Collection[str], now: Now) -> bool:
+        """Whether a pick without waiting would find a target; changes nothing."""
+        return bool(self._eligible(self.origin.combo.targets, tried, now))
+
+    def reasons(self, tried: Collection[str], now: Now, *, encrypted: bool | None = None) -> dict[str, str | None]:
+        """Per target key the reason why it is out, None for an eligible one."""
+        asked = self._constraints(tried, now, self.encrypted if encrypted is None else encrypted)
+        return {target.key: reason_out(target, asked) for target in self.origin.combo.targets}
+
+    def _pick_at_once(self, tried: Collection[str], now: Now) -> Pick | None:
+        pick = self._pick(self._normal(), tried, now) if self._defers_last_resort() else None
+        return pick or self._pick(self.origin.combo.targets, tried, now)
+
+    def _pick(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
+        eligible = self._eligible(targets, tried, now)
+        if not eligible:
+            return None
+        return Pick(self._affine(eligible, now) or self._choose(eligible), self.origin)
+
+    def _affine(self, eligible: Sequence[Target], now: Now) -> Target | None:
+        if self.origin.combo.config.affinity is not Affinity.CONVERSATION:
+            return None
+        bound = self.state.bound_target(self.origin.combo, self.request.lane, now)
+        return next((target for target in eligible if target.key == bound), None)
+
+    def _choose(self, eligible: Sequence[Target]) -> Target:
+        evidence = Evidence(self.request.draw, self.request.reset_at)
+        return choose(self.origin.combo.config.strategy, eligible, self.state.rotation(self.origin), evidence)
+
+    def _eligible(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> list[Target]:
+        asked = self._constraints(tried, now, self.encrypted)
+        return [target for target in targets if reason_out(target, asked) is None]
+
+    def _earliest(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> int | None:
+        asked = self._constraints(tried, now, self.encrypted)
+        rests = [asked.cooling_ms(target) for target in targets if standing_reason(target, asked) is None]
+        return min((rest for rest in rests if rest > 0), default=None)
+
+    def _constraints(self, tried: Collection[str], now: Now, encrypted: bool) -> Constraints:
+        combo, state = self.origin.combo, self.state
+        return Constraints(
+            can_speak=self.can_speak,
+            encrypted=encrypted,
+            unusable=self.request.unusable,
+            spent=self.request.spent,
+            tried=tried,
+            cooling_ms=lambda target: state.cooling_ms(combo, target, now),
+        )
+
+    def _normal(self) -> tuple[Target, ...]:
+        return tuple(target for target in self.origin.combo.targets if not target.last_resort)
+
+    def _defers_last_resort(self) -> bool:
+        combo = self.origin.combo
+        return combo.config.cooldown_wait_policy is CooldownWaitPolicy.BEFORE_LAST_RESORT and any(
+            not target.last_resort for target in combo.targets
+        )
+
+    def _reread(self) -> bool:
+        """Move to the combo as configured now; False when it is gone."""
+        registry = self.request.current()
+        combo: Combo | None = registry.combos.get(self.origin.combo.id)
+        if combo is None:
+            return False
+        self.origin = PickedFrom(combo, registry.generation)
+        return True
+
+
+def only_unsupported(reasons: dict[str, str | None]) -> bool:
+    """Whether the wire format alone excludes every target that is configured and enabled."""
+    absent = {Reason.PROVIDER_MISSING, Reason.PROVIDER_DISABLED, Reason.DECISION_ONLY}
+    rest = {reason for reason in reasons.values() if reason not in absent}
+    return rest == {Reason.UNSUPPORTED}

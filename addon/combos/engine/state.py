@@ -1,0 +1,126 @@
+"""What outlives a request: cooldowns, rotation, use counts, conversation affinity, issuers of turn state.
+
+One way to record a success, a hop and a cooldown, for turns, and one to clear and reconcile, for commands and reloads.
+It decides which writes are stale; what is written is decided by the engine.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+from combos.core.cooldowns import CooldownEntry, CooldownKey, Cooldowns
+from combos.core.expiring import ExpiringMap
+from combos.core.facts import Cooldown, Now, Scope, Verdict
+from combos.core.registry import Combo, Registry, Target
+from combos.core.strategies import RotationState
+
+AFFINITY_LIMIT = 4_096
+AFFINITY_TTL_MS = 30 * 60_000
+ISSUERS_LIMIT = 4_096
+ISSUERS_TTL_MS = 60 * 60_000
+
+
+class PickedFrom(NamedTuple):
+    """The combo a target was picked from, and the generation of its registry."""
+
+    combo: Combo
+    generation: int
+
+
+class EngineState:
+    """State shared by the turns of one process. Lost on restart by design."""
+
+    def __init__(self) -> None:
+        self.cooldowns = Cooldowns()
+        self._rotations: dict[str, RotationState] = {}
+        self._affinity: ExpiringMap[tuple[str, str], str] = ExpiringMap(AFFINITY_LIMIT, AFFINITY_TTL_MS)
+        self._issuers: ExpiringMap[bytes, str] = ExpiringMap(ISSUERS_LIMIT, ISSUERS_TTL_MS)
+        self._generation = 0
+        self._live: frozenset[tuple[str, str]] = frozenset()
+
+    # -- what selection reads
+
+    def rotation(self, origin: PickedFrom) -> RotationState:
+        """The combo's rotation; a throwaway for a combo that has left the configuration."""
+        combo = origin.combo.id
+        state = self._rotations.get(combo)
+        if state is not None:
+            return state
+        state = RotationState()
+        if origin.generation >= self._generation or any((combo, t.key) in self._live for t in origin.combo.targets):
+            self._rotations[combo] = state
+        return state
+
+    def cooling_ms(self, combo: Combo, target: Target, now: Now) -> int:
+        """Milliseconds until the target may be asked again; 0 when it may now."""
+        return self.cooldowns.remaining(CooldownKey(combo.id, target.key), now.mono_ms)
+
+    def bound_target(self, combo: Combo, lane: str | None, now: Now) -> str | None:
+        """Key of the target that last answered this conversation, if remembered."""
+        return None if lane is None else self._affinity.get((combo.id, lane), now.mono_ms)
+
+    # -- what turns write
+
+    def accepts(self, origin: PickedFrom, target: Target) -> bool:
+        """False for a write whose configuration was replaced meanwhile by one without this target."""
+        return origin.generation >= self._generation or (origin.combo.id, target.key) in self._live
+
+    def succeeded(self, origin: PickedFrom, target: Target, lane: str | None, now: Now) -> None:
+        """Count a turn that ended well."""
+        if self.accepts(origin, target):
+            self.rotation(origin).succeeded(target.key, origin.combo.config.sticky_limit)
+            if lane is not None:
+                self._affinity.put((origin.combo.id, lane), target.key, now.mono_ms)
+
+    def hopped(self, origin: PickedFrom, target: Target) -> None:
+        """End the target's sticky batch; any hop does, also one that cools nothing."""
+        if self.accepts(origin, target):
+            self.rotation(origin).release(target.key)
+
+    def cool(
+        self, origin: PickedFrom, target: Target, verdict: Verdict, cooldown: Cooldown, status: int | None, now: Now
+    ) -> bool:
+        """Record a cooldown of the verdict's scope; False when the write was stale for `target` itself."""
+        entry = CooldownEntry(now.mono_ms + max(1, cooldown.ms), verdict.rule, cooldown.source, status)
+        if verdict.scope is Scope.PROVIDER:
+            for sibling in origin.combo.targets:
+                is_sibling = sibling.provider_name == target.provider_name and sibling.key != target.key
+                if is_sibling and self.accepts(origin, sibling):
+                    self.cooldowns.extend(CooldownKey(origin.combo.id, sibling.key), entry)
+        if not self.accepts(origin, target):
+            return False
+        self.cooldowns.replace(CooldownKey(origin.combo.id, target.key), entry)
+        return True
+
+    def bind_turn_state(self, value: str, target: Target, now: Now) -> None:
+        """Remember who issued an `x-codex-turn-state` value."""
+        self._issuers.put(_digest(value), target.key, now.mono_ms)
+
+    def issued_by(self, value: str, target: Target, now: Now) -> bool:
+        """Whether `target` issued this `x-codex-turn-state` value."""
+        return self._issuers.get(_digest(value), now.mono_ms) == target.key
+
+    # -- what commands, reloads and the periodic sweep do
+
+    def clear_cooldowns(self, combo: str | None = None, target: str | None = None) -> int:
+        """End matching cooldowns now (None matches all); returns how many."""
+        return self.cooldowns.clear(combo, target)
+
+    def reconcile(self, registry: Registry) -> None:
+        """Adopt a new configuration: forget deleted combos and the rotation of removed targets. Cooldowns of
+        removed targets simply expire."""
+        self._generation = registry.generation
+        self._live = frozenset((combo.id, target.key) for combo in registry.combos.values() for target in combo.targets)
+        self.cooldowns.keep_combos(set(registry.combos))
+        self._rotations = {combo: state for combo, state in self._rotations.items() if combo in registry.combos}
+        for combo, state in self._rotations.items():
+            state.keep(target.key for target in registry.combos[combo].targets)
+        keys = {key for _, key in self._live}
+        self._affinity.drop_where(lambda key: key not in keys)
+
+    def sweep(self, now: Now) -> int:
+        """Drop what has expired; returns how many entries went."""
+        return sum(store.sweep(now.mono_ms) for store in (self.cooldowns, self._affinity, self._issuers))
+
+
+def _digest(value: str) -> bytes:
+    return hashlib.sha256(value.encode("utf-8", "surrogateescape")).digest()

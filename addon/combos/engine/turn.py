@@ -1,0 +1,301 @@
+"""One client request from arrival to end: chooses targets, sends, holds back, commits, relays, replies, hops.
+
+Events in, commands out, in the order in which they are to be done. It holds no socket, no clock and no lock; what a
+failure means is decided by `core.failures`, who is eligible by `engine.select`, what an answer is by `engine.attempt`,
+and how it is given by `engine.delivery`.
+"""
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+from combos.core import errors
+from combos.core.facts import Dialect, Now, Surface, TransportFault
+from combos.core.registry import ComboRoute, DirectRoute
+from combos.engine import gates
+from combos.engine.accounting import Accounting
+from combos.engine.attempt import Answered, Attempt, AttemptEvent, Given, Live, Ready, Refused
+from combos.engine.budget import SendBudget, SendKind
+from combos.engine.commands import Command, Limit, Relay, Send, Wait
+from combos.engine.delivery import Delivery, ends_well
+from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, Started, WaitOver
+from combos.engine.outbound import can_serve, outbound_request, timeouts_for
+from combos.engine.record import AttemptRecord, Outcome, TurnRecord
+from combos.engine.request import TurnOptions, TurnRequest
+from combos.engine.select import Pick, Selection, Selector
+from combos.engine.state import EngineState, PickedFrom
+from combos.wire.terminal import SuccessTerminal
+
+
+class Turn:
+    """The machine of one request. Feed `handle` one event after another, `Started` first, never concurrently."""
+
+    def __init__(
+        self, request: TurnRequest, state: EngineState, options: TurnOptions, budget: SendBudget | None = None
+    ) -> None:
+        self._request = request
+        self._state = state
+        self._options = options
+        self._auxiliary = request.facts.surface is Surface.COUNT_TOKENS
+        self._selector = self._make_selector()
+        combo = self._selector.origin.combo if self._selector else None
+        self._budget = budget or SendBudget(len(combo.targets) if combo else 1)
+        self.record = TurnRecord(request.facts.model, combo.id if combo else None, 0)
+        self._client = Delivery(request, self.record)
+        self._accounts = Accounting(request, state, counts=combo is not None and not self._auxiliary)
+        self._tried: set[str] = set()
+        self._last: tuple[Attempt, Given] | None = None
+        self._timers: dict[int, Callable[[Now], None]] = {}
+        self._waits = 0
+        self._given_as: Outcome | None = None
+
+    def handle(self, event: Event, now: Now) -> list[Command]:
+        """Take one event; gives the commands to carry out, in order. After `Finish` every event is ignored."""
+        owner = self._client.owner
+        if owner is not None and type(event) is ChunkReceived:
+            if event.attempt != owner.ordinal:
+                return []
+            if owner.feed(event.data):
+                self._accounts.settle(owner, now)
+            return [Relay(event.data)]
+        if not self._client.finished:
+            self._dispatch(event, now)
+        return self._client.take()
+
+    # -- events
+
+    def _dispatch(self, event: Event, now: Now) -> None:
+        match event:
+            case Started():
+                self._start(now)
+            case WaitOver(wait=wait):
+                timer = self._timers.pop(wait, None)
+                if timer is not None:
+                    timer(now)
+            case ClientGone():
+                self._client_gone(now)
+            case _:
+                attempt = self._client.flying.get(event.attempt)
+                if attempt is not None:
+                    self._on_attempt(attempt, event, now)
+
+    def _start(self, now: Now) -> None:
+        self.record.started_ms = now.mono_ms
+        refusal = gates.refusal(self._request)
+        if refusal is not None:
+            self._client.refuse(refusal, Outcome.REFUSED, now)
+        elif self._selector is not None:
+            self._select(frozenset(), SendKind.FIRST, now)
+        elif isinstance(self._request.route, DirectRoute):
+            self._start_direct(self._request.route, now)
+
+    def _start_direct(self, route: DirectRoute, now: Now) -> None:
+        reason = gates.direct_reason(self._request, route.target)
+        if reason is None:
+            self._send(Pick(route.target, None), SendKind.FIRST, now)
+            return
+        self.record.reason = reason
+        self._client.refuse(gates.direct_refusal(self._request, route.target, reason), Outcome.REFUSED, now)
+
+    def _on_attempt(self, attempt: Attempt, event: AttemptEvent, now: Now) -> None:
+        if attempt is self._client.owner:
+            self._owner_ended(attempt, event, now)
+            return
+        match attempt.handle(event):
+            case Limit() as limit:
+                self._client.out.append(limit)
+            case Ready() as ready:
+                self._commit(attempt, ready, now)
+            case Answered() as answered:
+                self._answered(attempt, answered, now)
+            case Refused() as refused:
+                self._refused(attempt, refused, now)
+            case None:
+                pass
+
+    def _client_gone(self, now: Now) -> None:
+        owner = self._client.owner
+        served = owner if owner is not None and isinstance(owner.terminal, SuccessTerminal) else None
+        for attempt in self._client.flying.values():
+            if attempt is not served:
+                attempt.record.result = attempt.record.result or "cancelled"
+        if served is not None:
+            self._client.finish(Outcome.SUCCESS, served.status, now)
+        else:
+            self._client.finish(Outcome.CANCELLED, errors.client_cancelled().status, now)
+
+    # -- choosing and sending
+
+    def _make_selector(self) -> Selector | None:
+        route = self._request.route
+        if not isinstance(route, ComboRoute):
+            return None
+        origin = PickedFrom(route.combo, self._request.registry.generation)
+        return Selector(self._request, self._state, origin, self._can_speak, gates.is_encrypted(self._request))
+
+    def _can_speak(self, dialect: Dialect) -> bool:
+        return can_serve(self._request.facts, dialect)
+
+    def _select(self, tried: Collection[str], kind: SendKind, now: Now) -> None:
+        if self._selector is not None:
+            self._advance(self._selector.select(tried, now), kind, None, now)
+
+    def _advance(self, selection: Selection, kind: SendKind, woken: Now | None, now: Now) -> None:
+        try:
+            rest = next(selection) if woken is None else selection.send(woken)
+        except StopIteration as chosen:
+            self._chosen(chosen.value, kind, now)
+            return
+        self._close_refused(now)
+        self.record.waits_ms.append(rest)
+        self._wait(rest, lambda at: self._advance(selection, kind, at, at))
+
+    def _chosen(self, pick: Pick | None, kind: SendKind, now: Now) -> None:
+        denial = None if pick is None else self._budget.reserve(kind)
+        if pick is not None and denial is None:
+            self._close_refused(now)
+            self._send(pick, kind, now)
+            return
+        if denial is not None:
+            self.record.reason = f"send budget: {denial}"
+        if self._last is not None:
+            self._give(self._last, Outcome.EXHAUSTED, now)
+        elif denial is not None:
+            self._client.refuse(errors.send_budget_exhausted(), Outcome.REFUSED, now)
+        else:
+            self._unavailable(now)
+
+    def _unavailable(self, now: Now) -> None:
+        if self._selector is not None:
+            reasons = self._selector.reasons((), now)
+            self.record.reason = ", ".join(f"{key}: {reason}" for key, reason in reasons.items())
+            error = gates.unavailable(self._request, self._selector, self._state, reasons, now)
+            outcome = Outcome.UNAVAILABLE if error.status == 503 else Outcome.REFUSED
+            self._client.refuse(error, outcome, now)
+
+    def _send(self, pick: Pick, kind: SendKind, now: Now) -> None:
+        target = pick.target
+        record = AttemptRecord(len(self.record.attempts), target.provider_name, target.model, now.mono_ms)
+        attempt = Attempt(pick, record, self._request, self._options, inspects=not self._auxiliary)
+        self.record.attempts.append(record)
+        self._client.flying[record.ordinal] = attempt
+        self._tried.add(target.key)
+        request = outbound_request(self._request, pick, self._state, now)
+        timeouts = timeouts_for(request.provider, self._options)
+        self._client.out.append(Send(record.ordinal, target, request, timeouts))
+        self._arm(attempt, kind)
+
+    # -- opt-in timers
+
+    def _arm(self, attempt: Attempt, kind: SendKind) -> None:
+        if attempt.pick.origin is None or self._auxiliary:
+            return
+        config = attempt.pick.origin.combo.config
+        if config.first_output_timeout_ms is not None and self._request.facts.stream:
+            self._wait(config.first_output_timeout_ms, partial(self._first_output_due, attempt))
+        if config.hedge_after_ms is not None and kind is SendKind.FIRST:
+            self._wait(config.hedge_after_ms, partial(self._hedge_due, attempt))
+
+    def _wait(self, ms: int, then: Callable[[Now], None]) -> None:
+        self._waits += 1
+        self._timers[self._waits] = then
+        self._client.out.append(Wait(self._waits, ms))
+
+    def _first_output_due(self, attempt: Attempt, now: Now) -> None:
+        """Hop from a target that showed no output in time, unless there is nobody else to ask: then it may go on."""
+        if self._selector is None or self._client.owner is not None or attempt.ordinal not in self._client.flying:
+            return
+        if len(self._client.flying) > 1 or self._selector.has_other(self._tried, now):
+            self._refused(attempt, attempt.no_output_in_time(), now)
+
+    def _hedge_due(self, attempt: Attempt, now: Now) -> None:
+        """Ask a second target beside a silent first one; whoever commits first wins."""
+        selector = self._selector
+        if selector is None or self._client.owner is not None or list(self._client.flying) != [attempt.ordinal]:
+            return
+        if selector.has_other(self._tried, now) and self._budget.reserve(SendKind.HOP) is None:
+            pick = selector.at_once(self._tried, now)
+            if pick is not None:
+                self._send(pick, SendKind.HOP, now)
+
+    # -- what an attempt turned out to be
+
+    def _commit(self, attempt: Attempt, ready: Ready, now: Now) -> None:
+        self._client.commit(attempt, ready.status, ready.headers, ready.held, now)
+        self._accounts.note_turn_state(attempt, now)
+        if attempt.has_output:
+            attempt.record.first_output_ms = now.mono_ms
+        if attempt.terminal is not None:
+            self._accounts.settle(attempt, now)
+        if ready.complete:
+            self._close_stream(attempt, now)
+
+    def _answered(self, attempt: Attempt, answered: Answered, now: Now) -> None:
+        self.record.committed_ms = attempt.record.first_output_ms = now.mono_ms
+        self._accounts.note_turn_state(attempt, now)
+        self._accounts.succeeded(attempt, answered.result, now)
+        self._client.reply(attempt, answered.whole, Outcome.SUCCESS, now)
+
+    def _refused(self, attempt: Attempt, refused: Refused, now: Now) -> None:
+        verdict, recorded = self._accounts.failed(attempt, refused.facts, refused.result, now)
+        self._last = (attempt, refused.given)
+        if not verdict.hop or not self._accounts.counts:
+            self._give(self._last, Outcome.EXHAUSTED if verdict.hop else Outcome.TERMINAL, now)
+        elif len(self._client.flying) > 1:
+            self._close_refused(now)
+        elif recorded and self._may_retry(attempt):
+            self._select(frozenset(), SendKind.RETRY, now)
+        else:
+            self._select(self._tried, SendKind.HOP, now)
+
+    def _may_retry(self, attempt: Attempt) -> bool:
+        """A single target with a wait budget is asked once more, since there is nobody to fail over to."""
+        origin = attempt.pick.origin
+        if origin is None or len(self.record.attempts) > 1:
+            return False
+        return len(origin.combo.targets) == 1 and origin.combo.config.wait_for_cooldown_ms > 0
+
+    def _close_refused(self, now: Now) -> None:
+        """Close the refused attempt before another is sent or waited for; keep what can be given without it."""
+        if self._last is not None:
+            attempt, given = self._last
+            self._last = (attempt, given.once if isinstance(given, Live) else given)
+            if attempt.ordinal in self._client.flying:
+                self._client.drop(attempt, now)
+
+    def _give(self, last: tuple[Attempt, Given], outcome: Outcome, now: Now) -> None:
+        attempt, given = last
+        provider = attempt.pick.target.provider
+        idle_ms = self._options.idle_ms if provider is None else timeouts_for(provider, self._options).idle_ms
+        self._given_as = outcome
+        self._client.give(attempt, given, outcome, idle_ms, now)
+
+    # -- the end of a committed answer
+
+    def _owner_ended(self, attempt: Attempt, event: AttemptEvent, now: Now) -> None:
+        match event:
+            case Ended():
+                attempt.close()
+                self._close_stream(attempt, now)
+            case Failed(fault=fault):
+                if not attempt.settled:
+                    self._accounts.broken(attempt, fault, now)
+                if ends_well(attempt.terminal):
+                    self._client.end_stream(attempt, self._outcome_of(attempt), now)
+                else:
+                    self._client.break_stream(attempt, fault, self._outcome_of(attempt), now)
+            case _:
+                pass
+
+    def _close_stream(self, attempt: Attempt, now: Now) -> None:
+        """The exchange ended by itself: cleanly for the client only if it has been told how."""
+        if not attempt.settled:
+            self._accounts.settle(attempt, now)
+        if self._given_as is not None or ends_well(attempt.terminal):
+            self._client.end_stream(attempt, self._outcome_of(attempt), now)
+        else:
+            self._client.break_stream(attempt, TransportFault.TRUNCATED, self._outcome_of(attempt), now)
+
+    def _outcome_of(self, attempt: Attempt) -> Outcome:
+        if self._given_as is not None:
+            return self._given_as
+        return Outcome.SUCCESS if isinstance(attempt.terminal, SuccessTerminal) else Outcome.CUT
