@@ -39,7 +39,13 @@ def _chunk(data: bytes) -> bytes:
 def _event(text: str, finish: str | None = None) -> bytes:
     delta = {"content": text} if finish is None else {}
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    event = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1, "model": "m1", "choices": [choice]}
+    event = {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m1",
+        "choices": [choice],
+    }
     return b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
