@@ -13,9 +13,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from combos.core.config_combo import ComboConfig, TargetConfig
+from combos.core.config_document import to_document, unknown_keys
 from combos.core.config_problems import problems_of, shape_problems
 from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
+from combos.core.config_rules import RULES, SAVE_RULES, WARNINGS, broken_rules
 from combos.core.config_types import Between, ConfigModel, Flag, Key, LongText, ModelId, SecretText, Text
+from combos.core.config_view import ConfigView
 from combos.core.errors import ConfigError, ConfigProblem
 from combos.core.limits import BYTES_MAX, INBOUND_BODY_DEFAULT, LEDGER_BYTES_DEFAULT, PORT_MAX
 
@@ -27,7 +30,11 @@ __all__ = [
     "Config",
     "ProviderConfig",
     "TargetConfig",
+    "config_warnings",
     "parse_config",
+    "save_problems",
+    "to_document",
+    "unknown_keys",
 ]
 
 
@@ -41,6 +48,9 @@ class AdmissionKey(ConfigModel):
     @classmethod
     def _spelled_out(cls, data: Any) -> Any:
         return {"key": data} if isinstance(data, str) else data
+
+    def written_short(self) -> object:
+        return None if self.key_order else self.key.get_secret_value()
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -73,9 +83,29 @@ def parse_config(document: object) -> Config:
     if problems or not isinstance(document, Mapping):
         raise ConfigError(problems)
     config, problems = _fields(document)
+    problems += broken_rules(_view(config, document), RULES)
     if problems:
         raise ConfigError(problems)
     return config
+
+
+def save_problems(config: Config) -> tuple[ConfigProblem, ...]:
+    """What keeps a valid configuration from being saved by the CLI or the API; a file like it still loads."""
+    return broken_rules(_view(config), SAVE_RULES)
+
+
+def config_warnings(config: Config) -> tuple[ConfigProblem, ...]:
+    """What is probably not meant: targets that can never be used, decision services that cannot, unknown keys."""
+    return broken_rules(_view(config), WARNINGS) + unknown_keys(config)
+
+
+def _view(config: Config, document: Mapping[str, object] | None = None) -> ConfigView:
+    providers, combos = (document or {}).get("providers", {}), (document or {}).get("combos", {})
+    return ConfigView(
+        config,
+        frozenset(config.providers) | frozenset(providers if isinstance(providers, Mapping) else ()),
+        frozenset(config.combos) | frozenset(combos if isinstance(combos, Mapping) else ()),
+    )
 
 
 def _fields(document: Mapping[str, object]) -> tuple[Config, tuple[ConfigProblem, ...]]:

@@ -13,6 +13,7 @@ from combos.core.limits import (
     DECISION_TIMEOUT_DEFAULT_MS,
     DECISION_TIMEOUT_MAX_MS,
     DECISION_TIMEOUT_MIN_MS,
+    DISPLAY_NAME_MAX,
     FIRST_OUTPUT_TIMEOUT_MAX_MS,
     HEDGE_MAX_MS,
     MODEL_PROFILE_MAX,
@@ -101,7 +102,7 @@ class ComboConfig(ConfigModel):
     image_input: Annotated[ImageInput, OneOf(ImageInput)] = ImageInput.AUTO
     alias: Annotated[str, Trimmed(TEXT_MAX)] | None = None
     native_alias: Flag = False
-    display_name: Annotated[str, Trimmed(TEXT_MAX)] | None = None
+    display_name: Annotated[str, Trimmed(DISPLAY_NAME_MAX)] | None = None
     decision_provider: Text | None = None
     decision_model: Annotated[str, TextOf(1, DECISION_MODEL_MAX)] | None = None
     decision_timeout_ms: Annotated[int, Between(DECISION_TIMEOUT_MIN_MS, DECISION_TIMEOUT_MAX_MS)] | None = None

@@ -50,9 +50,18 @@ class ConfigModel(BaseModel):
     @classmethod
     def _keep_order(cls, data: Any, handler: ModelWrapValidatorHandler["ConfigModel"]) -> "ConfigModel":
         made = handler(cls._spelled_out(data))
-        if isinstance(data, Mapping):
+        if isinstance(data, Mapping) and data:
             made._order = tuple(data)
         return made
+
+    @property
+    def key_order(self) -> tuple[str, ...]:
+        """Keys in the order in which they were written; empty for objects that were not read from a document."""
+        return self._order
+
+    def written_short(self) -> object:
+        """The short way this object was written in, if it was."""
+        return None
 
     @classmethod
     def _spelled_out(cls, data: Any) -> Any:

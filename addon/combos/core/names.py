@@ -15,10 +15,12 @@ TYPESAFE_PROVIDER = "jev"
 RESERVED_PROVIDER_NAMES = frozenset({"__proto__", "prototype", "constructor", "policy"})
 RESERVED_ACCOUNT_NAMESPACES = frozenset({"combo", "openai", "policy"})
 
-_SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-_COMBO_ID = re.compile(_SEGMENT)
-_ALIAS = re.compile(f"{_SEGMENT}(?:/{_SEGMENT})?")
-_PROVIDER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+COMBO_ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+PROVIDER_NAME_PATTERN = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?"
+
+_COMBO_ID = re.compile(COMBO_ID_PATTERN)
+_ALIAS = re.compile(f"{COMBO_ID_PATTERN}(?:/{COMBO_ID_PATTERN})?")
+_PROVIDER_NAME = re.compile(PROVIDER_NAME_PATTERN)
 # Bare names of these families belong to native models; `codex-` is reserved although it is not routed as one.
 _NATIVE_FAMILY = re.compile(r"(?:gpt-|o1-|o3-|o4-|codex-)")
 _NATIVE_ROUTE = re.compile(r"(?:gpt-|o1-|o3-|o4-)")
