@@ -7,7 +7,7 @@ from combos.wire.inspector import Payload, StreamInspector, as_list, as_mapping
 from combos.wire.sse import SseEvent
 from combos.wire.terminal import SuccessKind, SuccessTerminal
 
-_OUTPUT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call")
+OUTPUT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call")
 _CUT_SHORT = frozenset({"length", "content_filter"})
 # Most chunks say `"finish_reason":null` and `"usage":null`; only other values matter.
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
@@ -78,4 +78,4 @@ def chat_error(payload: Payload, choices: list[Payload]) -> Payload | None:
 
 
 def _has_output(delta: Payload) -> bool:
-    return any(delta.get(field) for field in _OUTPUT_FIELDS)
+    return any(delta.get(field) for field in OUTPUT_FIELDS)

@@ -1,4 +1,4 @@
-"""Which header fields cross the proxy, in both directions. Knows names; who may use whose login is decided elsewhere."""
+"""Which header fields cross the proxy, both ways. Knows names; who may use whose login is decided elsewhere."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,8 +23,20 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
-# They describe the body or the way of the client's message; the outgoing message gets its own.
-_MESSAGE = frozenset({b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"})
+# They describe the client's own message, whose body and connection are not those of the outgoing one.
+_MESSAGE = frozenset(
+    {
+        b"accept-encoding",
+        b"content-digest",
+        b"content-encoding",
+        b"content-length",
+        b"content-md5",
+        b"digest",
+        b"expect",
+        b"host",
+        b"repr-digest",
+    }
+)
 _PROXY_TRAIL = frozenset(
     {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
 )

@@ -12,13 +12,24 @@ import orjson
 type Path = str | tuple[str, ...]
 type _Tree = dict[str, "bytes | _Tree | None"]
 
-_STRING = rb'"(?:[^"\\]++|\\.)*+"'
-_PLAIN = rb'[^"\[\]{}]++'
-_FLAT = rb"(?:" + _PLAIN + rb"|" + _STRING + rb")*+"
-# Arrays and objects that hold no further ones are skipped in one step: most of a body's brackets belong to such.
-_LEAF = rb"(?:" + _PLAIN + rb"|" + _STRING + rb"|\{" + _FLAT + rb"\}|\[" + _FLAT + rb"\])*+"
-_TO_BRACKET = re.compile(_LEAF + rb"([\[\]{}])", re.DOTALL)
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_PLAIN = rb'[^"\[\]{}]*+'
+# How many levels of brackets one match skips: each level is one pass more over its bytes, and far fewer matches.
+_SKIPPED_LEVELS = 3
+
+
+def _skipping(levels: int) -> bytes:
+    """A pattern for anything up to a bracket that stands deeper than `levels`."""
+    if levels == 0:
+        return _PLAIN + rb"(?:" + _STRING + _PLAIN + rb")*+"
+    inner = _skipping(levels - 1)
+    group = _STRING + rb"|\{" + inner + rb"\}|\[" + inner + rb"\]"
+    return _PLAIN + rb"(?:(?:" + group + rb")" + _PLAIN + rb")*+"
+
+
+_TO_BRACKET = re.compile(_skipping(_SKIPPED_LEVELS) + rb"([\[\]{}])", re.DOTALL)
 _OPEN = re.compile(rb"\s*\{\s*")
+_COLON = re.compile(rb"\s*:\s*")
 _KEY = re.compile(rb"(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(_STRING + rb"|[^\s,\]}]+", re.DOTALL)
 _NEXT = re.compile(rb"\s*,\s*")
@@ -81,7 +92,7 @@ def sole_member(body: bytes, key: str) -> tuple[int, int] | None:
     one, no escape that could hide another, and before it (or after its value) no bracket but the root's, it is the
     root's.
     """
-    if b"\\u00" in body:
+    if not key.isidentifier() or not key.isascii() or b"\\u00" in body:
         return None
     quoted = orjson.dumps(key)
     found = _sole_key(body, quoted)
@@ -95,9 +106,16 @@ def sole_member(body: bytes, key: str) -> tuple[int, int] | None:
 
 def _sole_key(body: bytes, quoted: bytes) -> int | None:
     """Offset of the value behind the only occurrence of a key."""
-    matches = re.finditer(rb"(?<!\\)" + re.escape(quoted) + rb"\s*:\s*", body)
-    first = next(matches, None)
-    return first.end() if first is not None and next(matches, None) is None else None
+    found = None
+    at = body.find(quoted)
+    while at >= 0:
+        colon = _COLON.match(body, at + len(quoted))
+        if colon is not None and body[at - 1 : at] != b"\\":
+            if found is not None:
+                return None
+            found = colon.end()
+        at = body.find(quoted, at + len(quoted))
+    return found
 
 
 def _is_at_root(body: bytes, value: int, end: int) -> bool:

@@ -66,10 +66,8 @@ def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
 
 
 def merge_usage(known: dict[str, int] | None, later: dict[str, int] | None) -> dict[str, int] | None:
-    """Counts of one stream are cumulative and reported in parts: the larger of two values is the later one."""
-    if not known or not later:
-        return known or later
-    return known | {name: max(count, known.get(name, 0)) for name, count in later.items()}
+    """Counts of one stream are cumulative and reported in parts: a later value replaces an earlier one."""
+    return known | later if known and later else known or later
 
 
 def _count(usage: object, path: tuple[str, ...]) -> int | None:

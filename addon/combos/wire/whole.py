@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from combos.core.facts import Dialect
-from combos.wire.chat import chat_error, finish_kind
+from combos.wire.chat import OUTPUT_FIELDS, chat_error, finish_kind
 from combos.wire.gemini import candidate_has_output, gemini_kind, gemini_reason
 from combos.wire.inspector import Payload, as_list, as_mapping
 from combos.wire.messages import stop_kind
@@ -83,20 +83,16 @@ def _responses(document: Payload) -> WholeAnswer:
 
 def _chat(document: Payload) -> WholeAnswer:
     choices = [as_mapping(choice) for choice in as_list(document.get("choices"))]
-    has_output = any(as_mapping(choice.get("message")) for choice in choices)
+    fields = (*OUTPUT_FIELDS, "audio")
+    empty = not any(as_mapping(choice.get("message")).get(field) for choice in choices for field in fields)
     error = chat_error(document, choices)
     terminal: Terminal
-    if error is not None and not (has_output and not _empty_messages(choices)):
+    if error is not None and empty:
         terminal = FailureTerminal(Dialect.CHAT, "error", error)
     else:
         reason = next((r for choice in choices if isinstance(r := choice.get("finish_reason"), str) and r), "")
-        terminal = SuccessTerminal(finish_kind(reason), reason, _empty_messages(choices))
+        terminal = SuccessTerminal(finish_kind(reason), reason, empty)
     return _answer(Dialect.CHAT, terminal, document.get("usage"), document.get("model"), document.get("id"))
-
-
-def _empty_messages(choices: list[Payload]) -> bool:
-    fields = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call", "audio")
-    return not any(as_mapping(choice.get("message")).get(field) for choice in choices for field in fields)
 
 
 def _messages(document: Payload) -> WholeAnswer:
