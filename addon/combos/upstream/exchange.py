@@ -8,6 +8,7 @@ import asyncio
 import math
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
 from combos.core.facts import Headers, TransportFault
 from combos.upstream.connector import Watch
@@ -70,7 +71,7 @@ class Answer:
         try:
             data = self._arrived() or await self._wait()
         except Exception as exc:
-            raise self._fail(exc) from exc
+            raise self._fail(exc) from None  # the cause carries the request's headers
         except BaseException:
             self.close()
             raise
@@ -140,7 +141,7 @@ class Answer:
         protocol = self._watch.protocol
         broken = protocol.exception() if self._until_close and protocol is not None else None
         if isinstance(broken, OSError):
-            raise self._fail(broken)
+            raise self._fail(broken) from None
         self.close()
 
     def _fail(self, exc: Exception) -> UpstreamFault:
@@ -150,6 +151,7 @@ class Answer:
         if self._expired:
             return fault_of(TimeoutError(), Phase.BODY, self._where)
         fault = fault_of(exc, Phase.BODY, self._where)
-        if fault.fault is TransportFault.TRUNCATED and isinstance(lost, OSError):
+        if fault.fault is TransportFault.TRUNCATED and isinstance(lost, OSError | HttpProcessingError):
+            # The body is cut short in every case; why is known to the connection alone.
             return fault_of(lost, Phase.BODY, self._where)
         return fault

@@ -37,6 +37,9 @@ class UpstreamFault(Exception):  # noqa: N818 - a fault is the word of the speci
         return f"{self.fault}: {self.detail}"
 
 
+_RESET_KINDS = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+
+
 class _Row(NamedTuple):
     name: str
     phases: frozenset[Phase]
@@ -70,6 +73,24 @@ def _has_errno(*codes: int) -> Callable[[BaseException], bool]:
     return lambda exc: any(isinstance(link, OSError) and link.errno in codes for link in chain(exc))
 
 
+def _is_handshake_break(exc: BaseException) -> bool:
+    """A reset while connecting with TLS comes from the handshake: TCP alone is refused or times out."""
+    return (
+        isinstance(exc, aiohttp.ClientConnectorError)
+        and isinstance(exc.ssl, ssl.SSLContext)
+        and any(isinstance(link, _RESET_KINDS) for link in chain(exc))
+    )
+
+
+def _is_oversized(exc: BaseException) -> bool:
+    """A head beyond the limits. Too many lines have the same class as bad ones and another text."""
+    return any(
+        isinstance(link, http.LineTooLong)
+        or (isinstance(link, http.BadHttpMessage) and "Too many headers" in link.message)
+        for link in chain(exc)
+    )
+
+
 def _is_truncated(exc: BaseException) -> bool:
     """A body that ended before its announced length. A broken chunk has the same class and another text."""
     return any(
@@ -84,11 +105,11 @@ _CONNECT = frozenset({Phase.CONNECT})
 _HEAD = frozenset({Phase.HEAD})
 _BODY = frozenset({Phase.BODY})
 _SENT = frozenset({Phase.HEAD, Phase.BODY})
-_RESET_KINDS = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 
 _ROWS: tuple[_Row, ...] = (
     _Row("dns", _CONNECT, _is(aiohttp.ClientConnectorDNSError), TransportFault.DNS, "the host name was not resolved"),
     _Row("tls", _ALL, _is(ssl.SSLError, ssl.CertificateError), TransportFault.TLS, "TLS failed"),
+    _Row("tls-broken-off", _CONNECT, _is_handshake_break, TransportFault.TLS, "the TLS handshake broke off"),
     _Row(
         "proxy-answer",
         _CONNECT,
@@ -103,7 +124,7 @@ _ROWS: tuple[_Row, ...] = (
         "connect-other", _CONNECT, _is(Exception), TransportFault.CONNECT_FAILED, "the connection was not established"
     ),
     _Row("head-limit", _HEAD, _is(TimeoutError), TransportFault.HEAD_TIMEOUT, "no response head in time"),
-    _Row("head-size", _HEAD, _is(http.LineTooLong), TransportFault.TOO_LARGE, "the response head is too large"),
+    _Row("head-size", _HEAD, _is_oversized, TransportFault.TOO_LARGE, "the response head is too large"),
     _Row("truncated", _BODY, _is_truncated, TransportFault.TRUNCATED, "the body ended before its announced end"),
     _Row(
         "malformed",
@@ -134,6 +155,8 @@ def is_disconnect(exc: BaseException) -> bool:
 def _reason(exc: BaseException) -> str:
     """The reason that TLS or the operating system gives: their texts hold no request data."""
     for link in chain(exc):
+        if isinstance(link, aiohttp.ClientConnectorError):
+            continue  # shares a base class with what it wraps, not its attributes
         if isinstance(link, ssl.SSLCertVerificationError):
             return link.verify_message
         if isinstance(link, ssl.SSLError):

@@ -45,11 +45,11 @@ def plan_for(
     host, port = url.host or "", url.port or 0
     where = f"{host} port {port}"
     allow_private = request.provider.config.allow_private_network
-    guard.admit_host(host, port, allow_private=allow_private)
+    guard.admit(host, port, allow_private=allow_private)
     route = route_for(url, request.provider, proxy)
     headers = _headers_of(request.headers, secrets)
     if route is not None:
-        guard.admit_host(route.url.host or "", route.url.port or 0, allow_private=True)
+        guard.admit_own(route.url.host or "", route.url.port or 0)
         if url.scheme == "http":
             headers.extend(route.headers)
     context = _context_for(host, where, contexts) if "https" in (url.scheme, route and route.url.scheme) else True
@@ -73,15 +73,15 @@ def _url_of(request: OutboundRequest) -> URL:
 
 
 def _headers_of(headers: Headers, secrets: Headers) -> CIMultiDict[str]:
-    replaced = _OWNED.union(name.lower() for name, _ in secrets) if secrets else _OWNED
-    result: CIMultiDict[str] = CIMultiDict()
-    for name, value in headers:
-        if name.lower() not in replaced:
-            result.add(_text(name), _text(value))
-    for name, value in secrets:
-        result.add(_text(name), _text(value))
-    result.add("Accept-Encoding", "identity")
-    return result
+    replaced = _OWNED.union([name.lower() for name, _ in secrets]) if secrets else _OWNED
+    kept = [pair for pair in headers if pair[0].lower() not in replaced]
+    kept += secrets
+    try:
+        pairs = [(name.decode(), value.decode()) for name, value in kept]
+    except UnicodeDecodeError:
+        pairs = [(_text(name), _text(value)) for name, value in kept]
+    pairs.append(("Accept-Encoding", "identity"))
+    return CIMultiDict(pairs)
 
 
 def _text(data: bytes) -> str:

@@ -60,6 +60,10 @@ class OwnAddresses:
         address = numeric(host)
         return address is not None and any(_listens(own, address) for own in hosts)
 
+    def listens_on(self, port: int) -> bool:
+        """Whether the proxy listens on the port, at any address."""
+        return port in self._hosts
+
 
 def _listens(own: str, address: Address) -> bool:
     if own in ("", "::"):

@@ -171,7 +171,8 @@ class Upstream:
             watch.abort()
             if watch.reused and watch.phase is Phase.HEAD and is_disconnect(exc):
                 return None
-            raise fault_of(exc, watch.phase, plan.where) from exc
+            # Without its cause: aiohttp's exceptions carry the request's headers, and those carry the credentials.
+            raise fault_of(exc, watch.phase, plan.where) from None
         except BaseException:
             watch.abort()
             raise
