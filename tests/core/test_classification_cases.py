@@ -1,4 +1,4 @@
-"""The shared case file: verdict, scope and cooldown of one failed attempt, for every case that a single attempt decides."""
+"""The shared case file: verdict, scope and cooldown of one failed attempt, wherever one attempt decides them."""
 
 import json
 from collections.abc import Mapping
