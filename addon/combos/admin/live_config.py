@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from combos.core.config import Config, parse_config, parse_config_text
+from combos.core.config import Config, parse_config
+from combos.core.config_text import parse_config_text
 from combos.core.errors import ConfigError, ConfigProblem
 from combos.core.registry import Registry, build_registry
 

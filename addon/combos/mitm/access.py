@@ -9,6 +9,8 @@ from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
+REFUSAL = "Combos are served to this machine and to holders of a configured key"
+
 # A local capture is this machine; a WireGuard peer has proved a key to mitmproxy.
 _ADMITTING_MODES = (LocalMode, WireGuardMode)
 

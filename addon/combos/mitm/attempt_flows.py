@@ -12,7 +12,7 @@ from mitmproxy import ctx, http
 from mitmproxy.connection import Server
 from mitmproxy.flow import Error
 from mitmproxy.hooks import Hook
-from mitmproxy.proxy.layers.http import (
+from mitmproxy.proxy.layers.http._hooks import (
     HttpErrorHook,
     HttpRequestHeadersHook,
     HttpRequestHook,
@@ -74,11 +74,11 @@ class AttemptFlow:
         flow.request = request
         setattr(flow, _ATTRIBUTE, True)
         flow.metadata["combos"] = {
-            "attempt": send.attempt,
+            "attempt": send.attempt + 1,
             "target": send.target.key,
             "client_flow": client_flow.id,
         }
-        flow.comment = f"attempt {send.attempt} of {client_flow.id[:8]}: {send.target.key}"
+        flow.comment = f"attempt {send.attempt + 1} of {client_flow.id[:8]}: {send.target.key}"
         self.flow = flow
         self._outgoing = outgoing
         self._body = bytearray()

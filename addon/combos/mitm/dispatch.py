@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
 
-from combos.core.facts import Headers, Now
+from combos.core.facts import Dialect, Headers, Now
 from combos.core.registry import Provider
 from combos.engine.commands import (
     AttemptEnded,
@@ -34,6 +34,7 @@ from combos.mitm.sources import CannedSource, ExchangeSource, Source, Sources, T
 from combos.mitm.writer import ResponseWriter
 from combos.upstream.session import Upstream
 
+
 def clock() -> Now:
     """This instant."""
     return Now(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000)
@@ -57,11 +58,13 @@ class Dispatch:
         turn: Turn,
         recorder: Recorder,
         credentials: Callable[[Provider], Headers],
+        dialect: Dialect,
     ) -> None:
         self._services = services
         self._turn = turn
         self._recorder = recorder
         self._credentials = credentials
+        self._dialect = dialect
         self._sources = Sources()
         self._over = False
 
@@ -129,7 +132,7 @@ class Dispatch:
 
     async def _send(self, send: Send) -> None:
         outgoing = Outgoing(send.request, self._credentials(send.request.provider))
-        attempt = await self._recorder.begin(send, outgoing, translated=send.translated)
+        attempt = await self._recorder.begin(send, outgoing, translated=send.target.dialect is not self._dialect)
         self._sources.add(send.attempt, self._source(send, outgoing, attempt))
 
     def _source(self, send: Send, outgoing: Outgoing, attempt: AttemptFlow | None) -> Source:

@@ -15,6 +15,9 @@ from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
 from mitmproxy.net.http.validate import parse_content_length
 
+# The marker of an option that nobody has set.
+from mitmproxy.optmanager import unset
+
 # `CloseConnection` and `Log` are the only commands besides `SendHttp`, `DropStream` and hooks that the response half
 # of an `HttpStream` yields.
 from mitmproxy.proxy.commands import CloseConnection, Command, Log
@@ -86,6 +89,8 @@ __all__ = [
     "connection_handler",
     "create_task",
     "keep_client_open",
+    "lazy_unless_chosen",
+    "listen_addresses",
     "parse_content_length",
     "parse_size",
     "store_content",
@@ -101,7 +106,7 @@ class TransportWriter(Protocol):
 
 def builtin_next_layer(next_layer: NextLayer) -> None:
     """Let mitmproxy's own addon `nextlayer` decide; it leaves a decision alone that was already taken."""
-    addon = ctx.master.addons.get("nextlayer")  # type: ignore[no-untyped-call]
+    addon = ctx.master.addons.get("nextlayer")
     if addon is not None:
         addon.next_layer(next_layer)
 
@@ -111,7 +116,7 @@ def connection_handler(client: Client) -> ConnectionHandler:
 
     Relied upon: the addon `proxyserver` keeps live handlers in `connections` under the client's id.
     """
-    proxyserver = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
+    proxyserver = ctx.master.addons.get("proxyserver")
     handler: ConnectionHandler = proxyserver.connections[client.id]
     return handler
 
@@ -145,3 +150,22 @@ def store_content(flow: HTTPFlow, content: bytes) -> None:
     """
     if flow.response is not None:
         flow.response.data.content = content
+
+
+def listen_addresses() -> tuple[tuple[str, int], ...]:
+    """Host and port of every port the proxy listens on; empty before the servers have started.
+
+    Relied upon: the addon `proxyserver` answers `listen_addrs`, whose entries begin with host and port.
+    """
+    proxyserver = ctx.master.addons.get("proxyserver")
+    return () if proxyserver is None else tuple((address[0], address[1]) for address in proxyserver.listen_addrs())
+
+
+def lazy_unless_chosen() -> None:
+    """Connect to servers only when needed, so that an unreachable vendor does not fail a CONNECT.
+
+    Relied upon: `Options._options[name].value` is the marker `unset` until somebody sets the option; the public
+    `has_changed` cannot tell a chosen default from an untouched one.
+    """
+    if ctx.options._options["connection_strategy"].value is unset:
+        ctx.options.update(connection_strategy="lazy")

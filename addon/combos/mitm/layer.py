@@ -28,6 +28,7 @@ from combos.mitm.internals import (
     Log,
     NextLayer,
     RequestProtocolError,
+    ResponseData,
     ResponseProtocolError,
     SendHttp,
     Start,
@@ -140,6 +141,14 @@ class StreamedHttpLayer(HttpLayer):
 
     def _route(self, event: ToStream) -> CommandGenerator[None]:
         """To the stream itself, or to the CONNECT stream around it; never broadcast: TCP layers assert on it."""
+        stream = event.stream
+        if self.streams.get(stream.stream_id) is stream and stream.relays_unchanged(event.events):
+            # What the base class would do with these pieces, without its detour: a third of the work per chunk.
+            connection = self.connections[self.context.client]
+            for piece in event.events:
+                yield from self.event_to_child(connection, piece)
+            event.ack()
+            return
         for layer in event.stream.context.layers:
             if isinstance(layer, HttpStream) and self.streams.get(layer.stream_id) is layer:
                 yield from self.event_to_child(layer, event)
@@ -234,6 +243,19 @@ class ResponderStream(HttpStream):
             self._give_up()
         # The base class forgets a stream only after a protocol error.
         yield DropStream(self.stream_id)
+
+    def relays_unchanged(self, pieces: tuple[HttpEvent, ...]) -> bool:
+        """Whether nobody but the client's connection has anything to do with these pieces."""
+        flow = self.flow
+        return (
+            type(pieces[0]) is ResponseData
+            and self._paused is None
+            and self.server_state == self.state_stream_response_body
+            and flow.error is None
+            and flow.response is not None
+            and flow.response.stream is True
+            and not self.context.options.store_streamed_bodies
+        )
 
     def _is_over(self) -> bool:
         return self.server_state in (self.state_done, self.state_errored)

@@ -30,8 +30,3 @@ def upgrade_required() -> Response:
     response = _error(426, "Model requests are served over HTTP, not over WebSocket", "upgrade_required")
     response.headers["upgrade"] = "HTTP/1.1"
     return response
-
-
-def forbidden() -> Response:
-    """403 for a client that is not on this machine and presented no configured key."""
-    return _error(403, "Combos are served to this machine and to holders of a configured key", "forbidden")

@@ -40,11 +40,6 @@ def path_of(flow: HTTPFlow) -> str:
     return flow.request.path.partition("?")[0]
 
 
-def query_of(flow: HTTPFlow) -> str:
-    """The query without its question mark."""
-    return flow.request.path.partition("?")[2]
-
-
 def is_base_url(flow: HTTPFlow, own: OwnAddresses, machine: str) -> bool:
     """Whether the client used the proxy itself as its server: by address, by a loopback name or by `machine`'s name."""
     host, port = flow.request.host, flow.request.port
@@ -103,7 +98,7 @@ def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, *, base_url: bool
     route = None if model is None else registry.resolve(model)
     if route is None and not base_url:
         return None
-    facts = request_facts(path_of(flow), body)
+    facts = request_facts(flow.request.path, body)
     route = route or registry.resolve_bare(facts.model)
     if route is None:
         return Refusal(errors.unknown_model(facts.model), facts.dialect)

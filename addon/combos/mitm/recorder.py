@@ -39,7 +39,7 @@ class Recorder:
         """An attempt is about to be sent. Its flow, with the request hooks fired, if it has one from the start."""
         if self._policy is AttemptFlows.NONE:
             return None
-        if self._policy is AttemptFlows.AUTO and send.attempt == 1 and not translated:
+        if self._policy is AttemptFlows.AUTO and send.attempt == 0 and not translated:
             self._seen[send.attempt] = _Seen(send, outgoing)
             return None
         flow = AttemptFlow(self._client_flow, send, outgoing, self._body_limit)

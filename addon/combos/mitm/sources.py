@@ -39,7 +39,7 @@ class ExchangeSource:
         self._answer: Answer | None = None
 
     async def next(self) -> Event:
-        """`HeadReceived`, then `ChunkReceived` for whatever arrives, then `Ended`; or `Failed`, and nothing after it."""
+        """`HeadReceived`, `ChunkReceived` for whatever arrives, `Ended`; or `Failed`, and nothing after it."""
         try:
             if self._answer is None:
                 self._answer = await self._open()

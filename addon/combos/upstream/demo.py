@@ -5,6 +5,7 @@ the ordinary engine does the rest. No key and no network is needed.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -170,8 +171,10 @@ async def _answer(request: web.Request) -> web.StreamResponse:
         return web.json_response(_ANSWERS[surface][0](), dumps=lambda value: orjson.dumps(value).decode())
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
-    async for frame in _frames(surface):
-        await response.write(frame)
+    # A reader that leaves in the middle is a normal end of a demonstration.
+    with contextlib.suppress(ConnectionResetError):
+        async for frame in _frames(surface):
+            await response.write(frame)
     return response
 
 

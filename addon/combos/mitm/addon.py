@@ -1,0 +1,190 @@
+"""The addon: hooks, options, lifecycle. Puts the parts together; every decision lies in one of them."""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+from mitmproxy import ctx
+from mitmproxy.addonmanager import Loader
+from mitmproxy.exceptions import OptionsError
+from mitmproxy.http import HTTPFlow
+
+from combos.admin.live_config import Change, LiveConfig
+from combos.admin.paths import ConfigPath, config_path
+from combos.mitm import announce, attempt_flows, own_address, recognition, tls_options
+from combos.mitm.commands import Commands
+from combos.mitm.config_watch import ConfigWatch
+from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses
+from combos.mitm.layer import StreamedResponses, answer_whole, hold_request, respond_with
+from combos.mitm.options import Settings, declare, parse
+from combos.mitm.recognition import Refusal
+from combos.mitm.service import Service, refuse
+from combos.upstream.demo import SimulatedProviders, demo_document
+from combos.upstream.selfloop import OwnAddresses
+from combos.upstream.tls import TlsError
+
+logger = logging.getLogger(__name__)
+
+_SWEEP_INTERVAL_S = 60
+
+
+class Combos:
+    """The addon object; mitmproxy calls its hooks."""
+
+    def __init__(self) -> None:
+        self.service: Service | None = None
+        self.commands = Commands(self)
+        self.addons = [StreamedResponses(), self.commands]
+        self._settings: Settings | None = None
+        self._path: ConfigPath | None = None
+        self._watch: ConfigWatch | None = None
+        self._demo: SimulatedProviders | None = None
+        self._machine = socket.gethostname().partition(".")[0].lower()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # Lifecycle
+
+    def load(self, loader: Loader) -> None:
+        """Hook: declare the options. A vendor that cannot be reached must not fail the client's CONNECT: be lazy."""
+        declare(loader)
+        lazy_unless_chosen()
+
+    def configure(self, updated: set[str]) -> None:
+        """Hook: take changed options. Raises `OptionsError`, and mitmproxy then keeps the old values."""
+        if any(name.startswith("combos_") for name in updated):
+            self._configure_settings(parse(ctx.options))
+        if self.service is not None and (updated & tls_options.NAMES):
+            self._configure_upstream(self.service)
+
+    def running(self) -> None:
+        """Hook: the event loop runs and the ports are known."""
+        self._start(self._begin(), "combos start")
+
+    def done(self) -> None:
+        """Hook: the addon goes. Everything it started ends with it."""
+        for task in self._tasks:
+            task.cancel()
+        if self.service is not None:
+            self._start(self.service.upstream.close(), "combos close upstream")
+        if self._demo is not None:
+            self._start(self._demo.close(), "combos close demo")
+
+    # Requests
+
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        """Hook: the body of a request that may be ours is needed whole."""
+        if not attempt_flows.is_attempt(flow) and recognition.turn_surface(flow) is not None:
+            hold_request(flow)
+
+    async def request(self, flow: HTTPFlow) -> None:
+        """Hook: claim what is ours."""
+        if flow.response or flow.error or attempt_flows.is_attempt(flow) or self.service is None:
+            return
+        service = self.service
+        base_url = recognition.is_base_url(flow, service.own, self._machine)
+        found = recognition.recognise(
+            flow,
+            service.config.registry,
+            base_url=base_url,
+            limit=service.config.registry.config.max_inbound_body_bytes,
+        )
+        if found is None:
+            self._unclaimed(flow, service, base_url=base_url)
+            return
+        origin = None if base_url else flow.request.host
+        responder = refuse(found) if isinstance(found, Refusal) else service.responder(flow, found, origin)
+        if flow.is_replay == "request":
+            await answer_whole(flow, responder)
+        else:
+            respond_with(flow, responder)
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        """Hook: event streams that are none of our business are not held up either."""
+        response = flow.response
+        if response is not None and not response.stream and not attempt_flows.is_attempt(flow):
+            response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+
+    def _unclaimed(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> None:
+        if service.config.registry.combos and recognition.is_responses_upgrade(flow):
+            flow.response = own_address.upgrade_required()
+        elif base_url:
+            flow.response = own_address.answer(flow)
+
+    # Parts
+
+    def _configure_settings(self, settings: Settings) -> None:
+        self._settings = settings
+        path = config_path(settings.config, os.environ)
+        if self.service is None or self._path != path:
+            self._open_config(path, settings)
+        if self.service is not None:
+            self.service.settings = settings
+
+    def _open_config(self, path: ConfigPath, settings: Settings) -> None:
+        config = LiveConfig(path.path)
+        change = config.reload()
+        if change is Change.INVALID:
+            lines = "".join(f"\n  {problem}" for problem in config.problems)
+            raise OptionsError(f"{path.path} (from {path.origin}) cannot be used:{lines}")
+        if change is Change.MISSING and path.chosen:
+            raise OptionsError(f"{path.path} (from {path.origin}): no such file")
+        self._path = path
+        self._watch = ConfigWatch(config)
+        service = Service(config, settings)
+        if self.service is not None:
+            service.own = self.service.own
+            self._start(self.service.upstream.close(), "combos close upstream")
+        self._configure_upstream(service)
+        self.service = service
+
+    def _configure_upstream(self, service: Service) -> None:
+        listening = listen_addresses()
+        service.own = OwnAddresses(listening)
+        try:
+            service.upstream.configure(tls_options.upstream_settings(ctx.options, listening))
+        except TlsError as error:
+            raise OptionsError(str(error)) from error
+
+    async def _begin(self) -> None:
+        service = self.service
+        if service is None:
+            return
+        self._configure_upstream(service)
+        if not service.config.path.exists():
+            await self._start_demo(service)
+        announce.started(service, is_demo=self._demo is not None)
+        self._start(self._keep_watching(), "combos config watch")
+        self._start(self._keep_sweeping(), "combos sweep")
+
+    async def _start_demo(self, service: Service) -> None:
+        self._demo = SimulatedProviders()
+        service.config.adopt(demo_document(await self._demo.start()))
+
+    async def _keep_watching(self) -> None:
+        while True:
+            await asyncio.sleep(ConfigWatch.INTERVAL_S)
+            if self._watch is not None:
+                self._watch.look()
+
+    async def _keep_sweeping(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_INTERVAL_S)
+            if self.service is not None:
+                self.service.sweep()
+
+    def reload(self) -> Change:
+        """Read the configuration file now."""
+        return Change.MISSING if self._watch is None else self._watch.reload()
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run in the background, with a reference and a name. Outside a running loop there is nothing to run in."""
+        try:
+            task = create_task(work, name=name, keep_ref=True)
+        except RuntimeError:
+            work.close()
+            return
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
