@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from combos.core.config import parse_config
 from combos.core.facts import Headers, Now, TransportFault
-from combos.core.registry import Provider, Registry, Target, build_registry
+from combos.core.registry import Provider, Registry, build_registry
 from combos.engine.commands import (
     AttemptEnded,
     Break,
@@ -26,7 +26,7 @@ from combos.engine.commands import (
     Send,
     Wait,
 )
-from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, HeadReceived, Started, WaitOver
+from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, HeadReceived
 from combos.engine.record import Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
@@ -338,7 +338,3 @@ def ok(text: str = "ok") -> list[bytes]:
 
 def error(message: str = "no", **fields: object) -> dict[str, object]:
     return {"error": {"message": message, **fields}}
-
-
-__all__ = [name for name in dir() if not name.startswith("_")]
-_ = (Target, WaitOver)

@@ -10,6 +10,7 @@ from combos.core.cooldown import cooldown_for
 from combos.core.facts import Now, Scope, TransportFault, Verdict
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import CONTEXT_OVERFLOW, classify
+from combos.core.recall import Completion, remember
 from combos.core.transport import transport_facts
 from combos.engine.attempt import Attempt
 from combos.engine.request import TurnRequest
@@ -45,14 +46,24 @@ class Accounting:
         attempt.record.result = result
         origin = attempt.pick.origin
         if self.counts and origin is not None:
-            self.state.succeeded(origin, attempt.pick.target, self.request.lane, now)
+            self.state.succeeded(origin, attempt.pick.target, self.request.lane_key, now)
+
+    def completed(self, attempt: Attempt, now: Now) -> None:
+        """Remember a completed turn for a later compaction on the same lane."""
+        origin = attempt.pick.origin
+        if self.counts and origin is not None:
+            completion = Completion(origin.combo, attempt.pick.target, origin.generation, attempt.record.response_model)
+            remember(self.state.recall, self.request.current(), self.request.lane_key, completion, now.mono_ms)
 
     def settle(self, attempt: Attempt, now: Now) -> None:
         """Account for a committed stream at its terminal, once: before the client's next request can arrive."""
         attempt.settled = True
         match attempt.terminal:
             case SuccessTerminal(kind=kind, empty=empty):
+                attempt.note_answer()
                 self.succeeded(attempt, "empty" if empty else kind, now)
+                if kind == "completed":
+                    self.completed(attempt, now)
             case None:
                 self.broken(attempt, TransportFault.TRUNCATED, now)
             case failure:

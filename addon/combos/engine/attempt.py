@@ -70,10 +70,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A complete good answer; `result` says how it ended, for the record."""
+    """A complete good answer; `result` says how it ended, `completed` that it was not cut short."""
 
     whole: Whole
     result: str
+    completed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +259,7 @@ class Attempt:
         self.record.usage, self.record.response_model = answer.usage, answer.model
         failure = answer.failure
         if failure is None:
-            return Answered(whole, _success_word(answer.terminal))
+            return Answered(whole, _success_word(answer.terminal), answer.completed)
         if answer.malformed:
             return self._broken(TransportFault.MALFORMED)
         return Refused(stream_failure_facts(failure, self.headers), whole, f"{result} with an error body")
@@ -323,7 +324,9 @@ def _ignore(_data: bytes) -> None:
 
 
 def _success_word(terminal: Terminal) -> str:
-    return "empty" if isinstance(terminal, SuccessTerminal) and terminal.empty else "completed"
+    if not isinstance(terminal, SuccessTerminal):
+        return ""
+    return "empty" if terminal.empty else terminal.kind
 
 
 def _coding(headers: Headers) -> str | None:

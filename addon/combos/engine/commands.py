@@ -55,8 +55,10 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Start a timer and feed `WaitOver(wait)` when it is up; everything else goes on meanwhile. Several may run at once;
-    those left at `Finish` are dropped. `wait` numbers the timers of one turn."""
+    """Start a timer and feed `WaitOver(wait)` when it is up; everything else goes on meanwhile.
+
+    Several may run at once; those left at `Finish` are dropped. `wait` numbers the timers of one turn.
+    """
 
     wait: int
     ms: int

@@ -89,9 +89,8 @@ class Delivery:
         """Give an upstream answer as it is."""
         self.drop_others(attempt, now)
         self.out.append(
-            Reply(whole.status, self._client_headers(whole.headers, keep_length=True), whole.body, attempt.ordinal)
+            Reply(whole.status, self._client_headers(whole.headers, keep_length=False), whole.body, attempt.ordinal)
         )
-        self.drop(attempt, now)
         self.finish(outcome, whole.status, now)
 
     def refuse(self, error: ProxyError, outcome: Outcome, now: Now, retry_after: str | None = None) -> None:
@@ -113,8 +112,6 @@ class Delivery:
                 self.reply(attempt, given, outcome, now)
             case Lost(error=error, retry_after=retry_after):
                 self.drop_others(attempt, now)
-                if attempt.ordinal in self.flying:
-                    self.drop(attempt, now)
                 self.refuse(error, outcome, now, retry_after)
 
     # -- the end

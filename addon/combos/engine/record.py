@@ -52,3 +52,38 @@ class TurnRecord:
     attempts: list[AttemptRecord] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
     reason: str = ""
+
+
+def trail(record: TurnRecord) -> str:
+    """One line for logs and flow comments: `main: alpha/m1 429 → beta/m2 200 (1 hop, 0.8 s)`."""
+    steps = " → ".join(_step(attempt) for attempt in record.attempts)
+    notes = [*_hops(len(record.attempts) - 1), *_waited(record.waits_ms), *_ending(record), *_took(record)]
+    name = record.requested_model if record.combo is None else record.combo
+    return f"{name}: {steps or record.status or 'no answer'} ({', '.join(notes)})"
+
+
+def _step(attempt: AttemptRecord) -> str:
+    shown = attempt.status if attempt.status is not None else attempt.result or "no answer"
+    return f"{attempt.provider}/{attempt.model} {shown}"
+
+
+def _hops(count: int) -> list[str]:
+    return [] if count < 1 else [f"{count} hop{'s' if count > 1 else ''}"]
+
+
+def _waited(waits_ms: list[int]) -> list[str]:
+    return [f"waited {_seconds(sum(waits_ms))}"] if waits_ms else []
+
+
+def _ending(record: TurnRecord) -> list[str]:
+    plain = record.outcome in (None, Outcome.SUCCESS)
+    shown = [] if plain or record.outcome is None else [record.outcome.value]
+    return [*shown, record.reason] if record.reason else shown
+
+
+def _took(record: TurnRecord) -> list[str]:
+    return [] if record.ended_ms is None else [_seconds(record.ended_ms - record.started_ms)]
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.1f} s"

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from combos.core.facts import Headers
+from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
+from combos.core.recall import LaneKey
 from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
+from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
 from combos.wire.request import RequestFacts
 
 
@@ -23,7 +26,8 @@ class TurnRequest:
     `headers` are the client's own. `current` gives the registry in force, read again after a wait. `unusable` names
     why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
     float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
-    identifies the conversation. `spent` and `reset_at` (epoch ms) are quota evidence.
+    identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
+    and `reset_at` (epoch ms) are quota evidence.
     """
 
     facts: RequestFacts
@@ -35,20 +39,26 @@ class TurnRequest:
     draw: Callable[[], float]
     origin: str | None = None
     lane: str | None = None
+    caller: str = ""
     spent: Callable[[Target], bool] = _never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
+
+    @property
+    def lane_key(self) -> LaneKey | None:
+        """The conversation of this caller, if the request names one."""
+        return None if self.lane is None else LaneKey(self.caller, self.lane)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
     """Bounds of every turn; times in milliseconds, sizes in bytes."""
 
-    connect_ms: int = 10_000
-    head_ms: int = 200_000
-    idle_ms: int = 300_000
+    connect_ms: int = CONNECT_TIMEOUT_MS
+    head_ms: int = HEAD_TIMEOUT_MS
+    idle_ms: int = IDLE_TIMEOUT_MS
     error_idle_ms: int = 5_000
     error_total_ms: int = 5_000
     error_bytes: int = 65_536
     answer_bytes: int = 64 * 1024 * 1024
-    prefix_bytes: int = 4_194_304
-    prefix_chunks: int = 4_096
+    prefix_bytes: int = MAX_BYTES
+    prefix_chunks: int = MAX_CHUNKS

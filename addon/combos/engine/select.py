@@ -87,7 +87,7 @@ class Selector:
     def _affine(self, eligible: Sequence[Target], now: Now) -> Target | None:
         if self.origin.combo.config.affinity is not Affinity.CONVERSATION:
             return None
-        bound = self.state.bound_target(self.origin.combo, self.request.lane, now)
+        bound = self.state.bound_target(self.origin.combo, self.request.lane_key, now)
         return next((target for target in eligible if target.key == bound), None)
 
     def _choose(self, eligible: Sequence[Target]) -> Target:

@@ -1,4 +1,4 @@
-"""What outlives a request: cooldowns, rotation, use counts, conversation affinity, issuers of turn state.
+"""What outlives a request: cooldowns, rotation, use counts, affinity, recall, issuers of turn state.
 
 One way to record a success, a hop and a cooldown, for turns, and one to clear and reconcile, for commands and reloads.
 It decides which writes are stale; what is written is decided by the engine.
@@ -7,9 +7,11 @@ It decides which writes are stale; what is written is decided by the engine.
 import hashlib
 from typing import NamedTuple
 
+from combos.core import recall
 from combos.core.cooldowns import CooldownEntry, CooldownKey, Cooldowns
 from combos.core.expiring import ExpiringMap
 from combos.core.facts import Cooldown, Now, Scope, Verdict
+from combos.core.recall import LaneKey, RecallStore
 from combos.core.registry import Combo, Registry, Target
 from combos.core.strategies import RotationState
 
@@ -32,8 +34,9 @@ class EngineState:
     def __init__(self) -> None:
         self.cooldowns = Cooldowns()
         self._rotations: dict[str, RotationState] = {}
-        self._affinity: ExpiringMap[tuple[str, str], str] = ExpiringMap(AFFINITY_LIMIT, AFFINITY_TTL_MS)
+        self._affinity: ExpiringMap[tuple[str, LaneKey], str] = ExpiringMap(AFFINITY_LIMIT, AFFINITY_TTL_MS)
         self._issuers: ExpiringMap[bytes, str] = ExpiringMap(ISSUERS_LIMIT, ISSUERS_TTL_MS)
+        self.recall = RecallStore()
         self._generation = 0
         self._live: frozenset[tuple[str, str]] = frozenset()
 
@@ -54,7 +57,7 @@ class EngineState:
         """Milliseconds until the target may be asked again; 0 when it may now."""
         return self.cooldowns.remaining(CooldownKey(combo.id, target.key), now.mono_ms)
 
-    def bound_target(self, combo: Combo, lane: str | None, now: Now) -> str | None:
+    def bound_target(self, combo: Combo, lane: LaneKey | None, now: Now) -> str | None:
         """Key of the target that last answered this conversation, if remembered."""
         return None if lane is None else self._affinity.get((combo.id, lane), now.mono_ms)
 
@@ -64,7 +67,7 @@ class EngineState:
         """False for a write whose configuration was replaced meanwhile by one without this target."""
         return origin.generation >= self._generation or (origin.combo.id, target.key) in self._live
 
-    def succeeded(self, origin: PickedFrom, target: Target, lane: str | None, now: Now) -> None:
+    def succeeded(self, origin: PickedFrom, target: Target, lane: LaneKey | None, now: Now) -> None:
         """Count a turn that ended well."""
         if self.accepts(origin, target):
             self.rotation(origin).succeeded(target.key, origin.combo.config.sticky_limit)
@@ -116,10 +119,12 @@ class EngineState:
             state.keep(target.key for target in registry.combos[combo].targets)
         keys = {key for _, key in self._live}
         self._affinity.drop_where(lambda key: key not in keys)
+        recall.reconcile(self.recall, registry)
 
     def sweep(self, now: Now) -> int:
         """Drop what has expired; returns how many entries went."""
-        return sum(store.sweep(now.mono_ms) for store in (self.cooldowns, self._affinity, self._issuers))
+        swept = sum(store.sweep(now.mono_ms) for store in (self.cooldowns, self._affinity, self._issuers))
+        return swept + recall.sweep(self.recall, now.mono_ms)
 
 
 def _digest(value: str) -> bytes:

@@ -233,6 +233,8 @@ class Turn:
         self.record.committed_ms = attempt.record.first_output_ms = now.mono_ms
         self._accounts.note_turn_state(attempt, now)
         self._accounts.succeeded(attempt, answered.result, now)
+        if answered.completed:
+            self._accounts.completed(attempt, now)
         self._client.reply(attempt, answered.whole, Outcome.SUCCESS, now)
 
     def _refused(self, attempt: Attempt, refused: Refused, now: Now) -> None:
