@@ -1,19 +1,17 @@
-"""Fixtures: an upstream session that must leave no socket, file or task behind."""
+"""Fixtures: an upstream session that must leave no task behind, and certificate authorities."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from authority import Authority
 
+from authority import Authority
 from combos.upstream.session import Upstream
 
 
 @pytest.fixture
 async def upstream() -> AsyncIterator[Upstream]:
-    """A session with default settings; at its end tasks are back to what they were."""
+    """A session with default settings; at its end the tasks are back to what they were."""
     before = asyncio.all_tasks()
     session = Upstream()
     yield session
@@ -32,8 +30,3 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """An authority that nobody trusts."""
     return Authority(tmp_path_factory.mktemp("stranger"), "stranger")
-
-
-def open_files() -> int:
-    """How many file descriptors this process holds."""
-    return len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0

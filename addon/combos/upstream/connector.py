@@ -3,6 +3,7 @@
 It watches `connect` and resolves names under the destination rules. What a failure means is decided by others.
 """
 
+import asyncio
 import socket
 import weakref
 from collections.abc import Callable
@@ -22,10 +23,39 @@ _DNS_TTL_S = 10  # aiohttp's own default: short enough for DNS fail-over of a ve
 _KEEPALIVE_S = 60.0  # most vendors keep idle connections for at least a minute; dead ones are retried anyway
 
 
+class Link:
+    """One connection: tells whoever reads from it when it is lost.
+
+    aiohttp wakes no reader when it closes a connection itself, as it does after a broken chunk.
+    """
+
+    __slots__ = ("_on_lost",)
+
+    def __init__(self, protocol: ResponseHandler) -> None:
+        self._on_lost: Callable[[], None] | None = None
+        if protocol.closed is not None:
+            protocol.closed.add_done_callback(self._lost)
+
+    def attach(self, on_lost: Callable[[], None]) -> None:
+        """From now on tell `on_lost`, and nobody else."""
+        self._on_lost = on_lost
+
+    def detach(self, on_lost: Callable[[], None]) -> None:
+        """Do not tell `on_lost` any more; a later reader stays attached."""
+        if self._on_lost == on_lost:
+            self._on_lost = None
+
+    def _lost(self, closed: "asyncio.Future[None]") -> None:
+        if not closed.cancelled():
+            closed.exception()  # taken notice of, else asyncio reports it
+        if self._on_lost is not None:
+            self._on_lost()
+
+
 class Watch:
     """What one try to send learns on its way through the pool. `direct` is false when a proxy stands between."""
 
-    __slots__ = ("allow_private", "direct", "fresh_only", "on_connected", "phase", "protocol", "reused")
+    __slots__ = ("allow_private", "direct", "fresh_only", "link", "on_connected", "phase", "protocol", "reused")
 
     def __init__(
         self, on_connected: Callable[[], None], *, allow_private: bool, direct: bool, fresh_only: bool
@@ -37,6 +67,7 @@ class Watch:
         self.phase = Phase.CONNECT
         self.reused = False
         self.protocol: ResponseHandler | None = None
+        self.link: Link | None = None
 
     def abort(self) -> None:
         """Close the socket now, whatever still waits to be written to it."""
@@ -95,7 +126,7 @@ class Connector(aiohttp.TCPConnector):
             local_addr=None if local_address is None else (local_address, 0),
         )
         self._guard = guard
-        self._known: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
+        self._links: weakref.WeakKeyDictionary[ResponseHandler, Link] = weakref.WeakKeyDictionary()
 
     async def connect(
         self,
@@ -110,12 +141,14 @@ class Connector(aiohttp.TCPConnector):
             protocol = connection.protocol
             if protocol is None:
                 raise aiohttp.ClientConnectionError("the connection was closed by its pool")
-            watch.reused = protocol in self._known
+            watch.link = self._links.get(protocol)
+            watch.reused = watch.link is not None
             if not watch.reused or not (watch.fresh_only or protocol.should_close):
                 break
             protocol.abort()
             connection.close()
-        self._known.add(protocol)
+        if watch.link is None:
+            watch.link = self._links[protocol] = Link(protocol)
         watch.protocol = protocol
         self._judge_peer(connection, watch)
         watch.phase = Phase.HEAD

@@ -14,6 +14,8 @@ from combos.core.facts import Headers, TransportFault
 from combos.upstream.connector import Watch
 from combos.upstream.faults import Phase, UpstreamFault, fault_of
 
+_VAGUE = (TransportFault.TRUNCATED, TransportFault.CLOSED)
+
 
 class Answer:
     """The head of an answer and its body to be read. `headers` are raw, in wire order, duplicates kept."""
@@ -51,6 +53,8 @@ class Answer:
         self._timer: asyncio.TimerHandle | None = None
         self._expired = False
         self._closed = False
+        if watch.link is not None and response.connection is not None:
+            watch.link.attach(self._lost)
         # A body without length or chunks lasts until the connection closes; no connection, no body.
         names = response.headers
         self._until_close = (
@@ -83,6 +87,8 @@ class Answer:
         """Let go of the answer: its connection is pooled if the body has arrived whole, else closed at once."""
         self._closed = True
         self._disarm()
+        if self._watch.link is not None:
+            self._watch.link.detach(self._lost)
         if self._response.connection is not None:
             self._watch.abort()
         self._response.close()
@@ -131,6 +137,12 @@ class Answer:
         self._expired = True
         self._content.set_exception(TimeoutError())
 
+    def _lost(self) -> None:
+        """The connection is gone. Whoever comes later to read is told by the reader itself."""
+        content = self._content
+        if self._deadline != math.inf and not content.is_eof() and content.exception() is None:
+            content.set_exception(aiohttp.ClientConnectionError("connection lost"))
+
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -151,7 +163,7 @@ class Answer:
         if self._expired:
             return fault_of(TimeoutError(), Phase.BODY, self._where)
         fault = fault_of(exc, Phase.BODY, self._where)
-        if fault.fault is TransportFault.TRUNCATED and isinstance(lost, OSError | HttpProcessingError):
+        if fault.fault in _VAGUE and isinstance(lost, OSError | HttpProcessingError):
             # The body is cut short in every case; why is known to the connection alone.
             return fault_of(lost, Phase.BODY, self._where)
         return fault
