@@ -5,12 +5,13 @@ feeding the inspector. It says what the answer is (`Ready`, `Answered`, `Refused
 given to the client; whether to hop, stop or commit is decided by the turn.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from combos.core.errors import ProxyError, transport_failure
-from combos.core.facts import Headers, TransportFault
+from combos.core.facts import Headers, Now, TransportFault
 from combos.core.failure_facts import FailureFacts
 from combos.core.transport import transport_facts, transport_message
 from combos.engine.commands import Limit
@@ -89,15 +90,30 @@ class Refused:
 type Step = Ready | Answered | Refused | Limit | None
 
 
+# Whole comment lines and blank ones; anything that begins a field is an event on its way.
+_COMMENTS = re.compile(rb"(?::[^\r\n]*(?:\r\n|\n|\r)|\r\n|\n|\r)+")
+
+
 class Attempt:
     """One exchange. `inspects` is False for auxiliary endpoints, whose answers are taken as they are."""
 
     def __init__(
-        self, pick: Pick, record: AttemptRecord, request: TurnRequest, options: TurnOptions, *, inspects: bool
+        self,
+        pick: Pick,
+        record: AttemptRecord,
+        request: TurnRequest,
+        options: TurnOptions,
+        *,
+        inspects: bool,
+        idle_ms: int,
     ) -> None:
         self.ordinal = record.ordinal
         self.pick = pick
         self.record = record
+        self._heard_ms = record.started_ms
+        self._idle_ms = idle_ms
+        self.is_silent = False
+        """Whether nothing but comments came for longer than the idle limit."""
         self.settled = False
         """Whether the committed stream has been accounted for."""
         self.status = 0
@@ -112,16 +128,33 @@ class Attempt:
         self._sink: Callable[[bytes], object] = _ignore
         self._state: Callable[[AttemptEvent], Step] = self._awaiting_head
 
-    def handle(self, event: AttemptEvent) -> Step:
+    def handle(self, event: AttemptEvent, now: Now) -> Step:
         """Take one event of this exchange before commitment; None when more is needed."""
+        if isinstance(event, HeadReceived):
+            self._heard_ms = now.mono_ms
+        elif isinstance(event, ChunkReceived) and self._inspector is not None:
+            self._listen(event.data, now.mono_ms)
+            if self.is_silent:
+                return self._broken(TransportFault.IDLE_TIMEOUT)
         return self._state(event)
 
     # -- after commitment
 
-    def feed(self, data: bytes) -> bool:
-        """Show relayed bytes to the inspector; True once the terminal has been seen and not yet been settled."""
+    def feed(self, data: bytes, now_ms: int) -> bool:
+        """Show relayed bytes to the inspector; True when the turn has to look: an unsettled terminal, or silence."""
         self._sink(data)
-        return not self.settled and self.terminal is not None
+        if data[:1] == b":":
+            self._listen(data, now_ms)
+        else:
+            self._heard_ms = now_ms
+        return self.is_silent or (not self.settled and self.terminal is not None)
+
+    def _listen(self, data: bytes, now_ms: int) -> None:
+        """Comments keep a connection alive, but clients that wait for events do not count them: nor do we."""
+        if self._decoder is not None or not _COMMENTS.fullmatch(data):
+            self._heard_ms = now_ms
+        elif now_ms - self._heard_ms > self._idle_ms:
+            self.is_silent = True
 
     def close(self) -> None:
         """The stream is at its end: the last frame counts without its blank line, and a missing terminal is one."""

@@ -80,6 +80,8 @@ class Delivery:
             else b""
         )
         self.out.append(Break(tail, str(fault)))
+        if attempt.is_silent:
+            self.out.append(Discard(attempt.ordinal))
         self._complete(attempt, now)
         self.finish(outcome, self._status, now)
 

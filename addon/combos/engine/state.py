@@ -53,6 +53,10 @@ class EngineState:
             self._rotations[combo] = state
         return state
 
+    def peek_rotation(self, combo_id: str) -> RotationState:
+        """The rotation for display; an empty one when nothing is remembered."""
+        return self._rotations.get(combo_id) or RotationState()
+
     def cooling_ms(self, combo: Combo, target: Target, now: Now) -> int:
         """Milliseconds until the target may be asked again; 0 when it may now."""
         return self.cooldowns.remaining(CooldownKey(combo.id, target.key), now.mono_ms)

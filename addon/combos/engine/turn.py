@@ -11,9 +11,9 @@ from functools import partial
 from combos.core import errors
 from combos.core.facts import Dialect, Now, Surface, TransportFault
 from combos.core.registry import ComboRoute, DirectRoute
-from combos.engine import gates
+from combos.engine import answers, gates
 from combos.engine.accounting import Accounting
-from combos.engine.attempt import Answered, Attempt, AttemptEvent, Given, Live, Ready, Refused
+from combos.engine.attempt import Answered, Attempt, AttemptEvent, Given, Live, Ready, Refused, Whole
 from combos.engine.budget import SendBudget, SendKind
 from combos.engine.commands import Command, Limit, Relay, Send, Wait
 from combos.engine.delivery import Delivery, ends_well
@@ -54,11 +54,20 @@ class Turn:
         if owner is not None and type(event) is ChunkReceived:
             if event.attempt != owner.ordinal:
                 return []
-            if owner.feed(event.data):
-                self._accounts.settle(owner, now)
+            if owner.feed(event.data, now.mono_ms):
+                return self._looked_at(owner, event.data, now)
             return [Relay(event.data)]
         if not self._client.finished:
             self._dispatch(event, now)
+        return self._client.take()
+
+    def _looked_at(self, owner: Attempt, data: bytes, now: Now) -> list[Command]:
+        """Relay a chunk that showed the stream's terminal, or the last comment of an owner that fell silent."""
+        if not owner.settled and owner.terminal is not None:
+            self._accounts.settle(owner, now)
+        self._client.out.append(Relay(data))
+        if owner.is_silent:
+            self._owner_failed(owner, TransportFault.IDLE_TIMEOUT, now)
         return self._client.take()
 
     # -- events
@@ -100,7 +109,7 @@ class Turn:
         if attempt is self._client.owner:
             self._owner_ended(attempt, event, now)
             return
-        match attempt.handle(event):
+        match attempt.handle(event, now):
             case Limit() as limit:
                 self._client.out.append(limit)
             case Ready() as ready:
@@ -175,12 +184,13 @@ class Turn:
     def _send(self, pick: Pick, kind: SendKind, now: Now) -> None:
         target = pick.target
         record = AttemptRecord(len(self.record.attempts), target.provider_name, target.model, now.mono_ms)
-        attempt = Attempt(pick, record, self._request, self._options, inspects=not self._auxiliary)
+        request = outbound_request(self._request, pick, self._state, now)
+        timeouts = timeouts_for(request.provider, self._options)
+        inspects = not self._auxiliary
+        attempt = Attempt(pick, record, self._request, self._options, inspects=inspects, idle_ms=timeouts.idle_ms)
         self.record.attempts.append(record)
         self._client.flying[record.ordinal] = attempt
         self._tried.add(target.key)
-        request = outbound_request(self._request, pick, self._state, now)
-        timeouts = timeouts_for(request.provider, self._options)
         self._client.out.append(Send(record.ordinal, target, request, timeouts))
         self._arm(attempt, kind)
 
@@ -239,7 +249,10 @@ class Turn:
 
     def _refused(self, attempt: Attempt, refused: Refused, now: Now) -> None:
         verdict, recorded = self._accounts.failed(attempt, refused.facts, refused.result, now)
-        self._last = (attempt, refused.given)
+        given = refused.given
+        if isinstance(given, Whole) and not self._accounts.counts:
+            given = answers.without_policy_refusal(self._request, attempt.pick.target, given, now)
+        self._last = (attempt, given)
         if not verdict.hop or not self._accounts.counts:
             self._give(self._last, Outcome.EXHAUSTED if verdict.hop else Outcome.TERMINAL, now)
         elif len(self._client.flying) > 1:
@@ -279,14 +292,17 @@ class Turn:
                 attempt.close()
                 self._close_stream(attempt, now)
             case Failed(fault=fault):
-                if not attempt.settled:
-                    self._accounts.broken(attempt, fault, now)
-                if ends_well(attempt.terminal):
-                    self._client.end_stream(attempt, self._outcome_of(attempt), now)
-                else:
-                    self._client.break_stream(attempt, fault, self._outcome_of(attempt), now)
+                self._owner_failed(attempt, fault, now)
             case _:
                 pass
+
+    def _owner_failed(self, attempt: Attempt, fault: TransportFault, now: Now) -> None:
+        if not attempt.settled:
+            self._accounts.broken(attempt, fault, now)
+        if ends_well(attempt.terminal):
+            self._client.end_stream(attempt, self._outcome_of(attempt), now)
+        else:
+            self._client.break_stream(attempt, fault, self._outcome_of(attempt), now)
 
     def _close_stream(self, attempt: Attempt, now: Now) -> None:
         """The exchange ended by itself: cleanly for the client only if it has been told how."""
