@@ -1,0 +1,35 @@
+"""Any client to any target: requests, answers, streams and errors between four wire dialects.
+
+A hub and spokes around a small intermediate form (`ir`): each dialect has a request reader (`*_in`) and writer
+(`*_out`), an answer reader (`*_stream_in`) and writer (`*_stream_out`). No clock, no randomness, no transport.
+"""
+
+from combos.wire.translate.answers import StreamTranslator, translate_response, undeclared_first_call
+from combos.wire.translate.compaction import Compaction
+from combos.wire.translate.context import Context
+from combos.wire.translate.errors import retry_after_s, translate_error
+from combos.wire.translate.profile import ADAPTERS, TargetProfile, Thinking, profile_for
+from combos.wire.translate.provenance import scrub
+from combos.wire.translate.requests import Circumstances, TranslatedRequest, translate_request
+from combos.wire.translate.shape import Unsupported
+from combos.wire.translate.stage import AnswerError
+
+__all__ = [
+    "ADAPTERS",
+    "AnswerError",
+    "Circumstances",
+    "Compaction",
+    "Context",
+    "StreamTranslator",
+    "TargetProfile",
+    "Thinking",
+    "TranslatedRequest",
+    "Unsupported",
+    "profile_for",
+    "retry_after_s",
+    "scrub",
+    "translate_error",
+    "translate_request",
+    "translate_response",
+    "undeclared_first_call",
+]

@@ -1,0 +1,99 @@
+"""Puts a conversation in the order every API demands: turns alternate, each call is followed by exactly one result.
+
+Client-side truncation breaks that order; nothing is invented but the words that say so.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from combos.wire.translate.ir import Call, Media, Message, Part, Reasoning, Refusal, Result, Role, Text
+
+NO_RESULT = "[no result]"
+
+
+def settle(messages: list[Message]) -> list[Message]:
+    """The conversation with results right after their calls, orphans turned into text, and empty turns removed."""
+    pending = _results_by_id(messages)
+    settled: set[int] = set()
+    turns: list[Message] = []
+    for message in _merged(messages):
+        if message.role is Role.ASSISTANT:
+            _append(turns, message)
+            answers = [_claim(part, pending, settled) for part in message.parts if isinstance(part, Call)]
+            if answers:
+                turns.append(Message(Role.USER, list(_in_client_order(answers))))
+        else:
+            _append(turns, Message(message.role, list(_leftover(message.parts, settled))))
+    return turns
+
+
+def _results_by_id(messages: list[Message]) -> dict[str, deque[tuple[int, Result]]]:
+    found: dict[str, deque[tuple[int, Result]]] = defaultdict(deque)
+    position = 0
+    for message in messages:
+        for part in message.parts:
+            position += 1
+            if isinstance(part, Result):
+                found[part.call_id].append((position, part))
+    return found
+
+
+def _claim(call: Call, pending: dict[str, deque[tuple[int, Result]]], settled: set[int]) -> tuple[int, Result]:
+    queue = pending.get(call.id, deque())
+    while queue:
+        position, result = queue.popleft()
+        if id(result) not in settled:
+            settled.add(id(result))
+            result.freeform = call.freeform
+            return position, result
+    return 1 << 62, Result(call.id, [Text(NO_RESULT)], True, call.freeform)
+
+
+def _in_client_order(answers: list[tuple[int, Result]]) -> Iterator[Result]:
+    return (result for _position, result in sorted(answers, key=lambda pair: pair[0]))
+
+
+def _leftover(parts: list[Part], settled: set[int]) -> Iterator[Part]:
+    """What is left of a user turn once its results went to their calls."""
+    for part in parts:
+        if not isinstance(part, Result):
+            yield part
+        elif id(part) not in settled:
+            settled.add(id(part))
+            yield from _as_text(part)
+
+
+def _as_text(result: Result) -> Iterator[Text | Media]:
+    text = "".join(part.text for part in result.parts if isinstance(part, Text))
+    yield Text(f"[result of an earlier tool call]\n{text}")
+    yield from (part for part in result.parts if isinstance(part, Media))
+
+
+def _merged(messages: list[Message]) -> Iterator[Message]:
+    """Adjacent messages of one role as one, results told apart from the system text between them."""
+    current: Message | None = None
+    for message in messages:
+        if current is not None and current.role is message.role:
+            current.parts.extend(message.parts)
+            continue
+        if current is not None:
+            yield current
+        current = Message(message.role, list(message.parts))
+    if current is not None:
+        yield current
+
+
+def _append(turns: list[Message], message: Message) -> None:
+    parts = [part for part in message.parts if not _is_empty(part)]
+    if not parts:
+        return
+    if turns and turns[-1].role is message.role:
+        turns[-1].parts.extend(parts)
+    else:
+        turns.append(Message(message.role, parts))
+
+
+def _is_empty(part: Part) -> bool:
+    if isinstance(part, Reasoning):
+        return not part.text and part.opaque is None
+    return isinstance(part, Text | Refusal) and not part.text
