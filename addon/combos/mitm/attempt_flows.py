@@ -33,6 +33,11 @@ def is_attempt(flow: http.HTTPFlow) -> bool:
     return getattr(flow, _ATTRIBUTE, False)
 
 
+def is_attempt_record(metadata: dict[str, object]) -> bool:
+    """Whether a flow's `combos` metadata describes an attempt and not a client's request; holds for loaded flows too."""
+    return "client_flow" in metadata
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A request as it goes to the target: without credentials, and the credential headers beside it."""

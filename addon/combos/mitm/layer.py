@@ -9,6 +9,7 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 from mitmproxy.http import HTTPFlow
 
@@ -325,5 +326,6 @@ class ResponderStream(HttpStream):
 
 def _log_failure(flow: HTTPFlow, error: Exception) -> None:
     # Where, not what: the text of an exception may quote a body or a credential.
-    where = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("The response of flow %s failed: %s\n%s", flow.id, type(error).__name__, where)
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    where = " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
+    logger.error("The response of flow %s failed: %s at %s", flow.id, type(error).__name__, where)

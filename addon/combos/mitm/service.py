@@ -3,7 +3,7 @@
 import logging
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mitmproxy import ctx
 from mitmproxy.hooks import UpdateHook
@@ -12,7 +12,8 @@ from yarl import URL
 
 from combos.admin.live_config import LiveConfig
 from combos.core import errors
-from combos.core.facts import Headers
+from combos.core.facts import Headers, Now
+from combos.core.recall import caller_digest
 from combos.core.registry import Provider, Registry
 from combos.core.secrets import Secret, resolve_secret
 from combos.engine.record import Outcome, TurnRecord, trail
@@ -45,7 +46,8 @@ class Service:
         self.own = OwnAddresses()
         self.environ: Mapping[str, str] = os.environ
         self.draw = random.random
-        self._services = Services(self.upstream, clock, self._finished)
+        self.now: Callable[[], Now] = clock
+        self._services = Services(self.upstream, lambda: self.now(), self._finished)
         config.subscribe(self.state.reconcile)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
@@ -76,6 +78,7 @@ class Service:
             draw=self.draw,
             origin=client.origin,
             lane=lane(headers),
+            caller=caller_digest("\0".join(access.presented_keys(flow)).encode(errors="surrogateescape")),
         )
 
     def _turn_options(self) -> TurnOptions:
@@ -92,7 +95,7 @@ class Service:
 
     def sweep(self) -> None:
         """Drop what has expired."""
-        self.state.sweep(clock())
+        self.state.sweep(self.now())
 
     def _finished(self, flow: HTTPFlow, record: TurnRecord, changed: bool) -> None:
         level = logging.INFO if record.outcome is not Outcome.CANCELLED else logging.DEBUG

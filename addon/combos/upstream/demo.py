@@ -7,7 +7,7 @@ the ordinary engine does the rest. No key and no network is needed.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import orjson
 from aiohttp import web
@@ -84,7 +84,7 @@ def _chat_usage() -> dict[str, int]:
     return {"prompt_tokens": 8, "completion_tokens": len(_WORDS), "total_tokens": 8 + len(_WORDS)}
 
 
-def _chat_object(kind: str, choice: dict[str, object]) -> dict[str, object]:
+def _chat_object(kind: str, choice: Mapping[str, object]) -> dict[str, object]:
     return {
         "id": "chatcmpl-demo",
         "object": kind,
