@@ -45,7 +45,8 @@ def _task_content(items: object) -> list[object] | None:
 
 
 def _is_trailer(item: object) -> bool:
-    return isinstance(item, Mapping) and item.get("type") in _TRAILERS
+    kind = item.get("type") if isinstance(item, Mapping) else None
+    return isinstance(kind, str) and kind in _TRAILERS
 
 
 def _split(content: list[object]) -> tuple[bool, list[str]]:

@@ -28,6 +28,11 @@ def as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+def as_text(value: object) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
 class StreamInspector(ABC):
     """Reads the decoded bytes of one answer.
 

@@ -1,7 +1,7 @@
 """The Anthropic Messages stream: which events are output, which end the answer. The `event:` name decides."""
 
 from combos.core.facts import Dialect
-from combos.wire.inspector import Payload, StreamInspector, as_mapping
+from combos.wire.inspector import Payload, StreamInspector, as_mapping, as_text
 from combos.wire.sse import SseEvent
 from combos.wire.terminal import SuccessKind, SuccessTerminal
 
@@ -28,7 +28,7 @@ class MessagesInspector(StreamInspector):
             case "message_delta":
                 self._on_message_delta(name, payload)
             case "message_stop":
-                self._stop(None)
+                self._stop("")
             case "error":
                 self._fail(payload, name)
             case "content_block_start":
@@ -39,8 +39,7 @@ class MessagesInspector(StreamInspector):
                 self.output = self.output or kind not in _SILENT
 
     def _kind(self, name: str, payload: Payload) -> str:
-        kind = payload.get("type")
-        return name if name not in {"", "message"} else kind if isinstance(kind, str) else ""
+        return name if name not in {"", "message"} else as_text(payload.get("type"))
 
     def _on_start(self, message: Payload) -> None:
         self._note_identity(message.get("model"), message.get("id"))
@@ -49,20 +48,19 @@ class MessagesInspector(StreamInspector):
 
     def _on_message_delta(self, name: str, payload: Payload) -> None:
         self._note_usage(payload.get("usage"))
-        reason = as_mapping(payload.get("delta")).get("stop_reason")
+        reason = as_text(as_mapping(payload.get("delta")).get("stop_reason"))
         if reason == "error":
             self._fail(payload, name)
-        elif isinstance(reason, str) and reason:
+        elif reason:
             self._stop(reason)
 
     def _note_output(self, part: Payload, fields: dict[str, tuple[str, ...]]) -> None:
-        kind = part.get("type")
-        payload_fields = fields.get(kind) if isinstance(kind, str) else None
+        payload_fields = fields.get(as_text(part.get("type")))
         if payload_fields is None or any(part.get(field) for field in payload_fields):
             self.output = True
 
-    def _stop(self, reason: str | None) -> None:
-        self.terminal = SuccessTerminal(stop_kind(reason), reason or "", not self.output)
+    def _stop(self, reason: str) -> None:
+        self.terminal = SuccessTerminal(stop_kind(reason), reason, not self.output)
         self._settled = True
 
     def _read(self, event: SseEvent) -> None:
@@ -76,12 +74,12 @@ class MessagesInspector(StreamInspector):
         if event.name == "error":
             self._fail({}, event.name)
         elif event.name == "message_stop":
-            self._stop(None)
+            self._stop("")
 
     def _on_cut(self, kind: str) -> None:
         self._on_payload(kind, {})
 
 
-def stop_kind(reason: str | None) -> SuccessKind:
+def stop_kind(reason: str) -> SuccessKind:
     """Whether a stop reason means that the model was cut short."""
     return "incomplete" if reason in _CUT_SHORT else "completed"

@@ -1,7 +1,7 @@
 """The Responses stream: which events are output, which end the answer. The JSON `type` decides, never the `event:`."""
 
 from combos.core.facts import Dialect
-from combos.wire.inspector import Payload, StreamInspector, as_mapping
+from combos.wire.inspector import Payload, StreamInspector, as_mapping, as_text
 from combos.wire.sse import SseEvent
 from combos.wire.terminal import FailureKind, FailureTerminal, SuccessTerminal
 
@@ -59,12 +59,12 @@ class ResponsesInspector(StreamInspector):
                 self.output = self.output or not isinstance(kind, str) or kind not in _CONTROL
 
     def _on_incomplete(self, name: str, payload: Payload, response: Payload) -> None:
-        reason = as_mapping(response.get("incomplete_details")).get("reason")
+        reason = as_text(as_mapping(response.get("incomplete_details")).get("reason"))
         if reason in _TRANSPORT_REASONS:
             self._end_failed("incomplete", name, payload, response)
         else:
             empty = not self.output and not response.get("output")
-            self._succeed(SuccessTerminal("incomplete", reason if isinstance(reason, str) else "", empty), response)
+            self._succeed(SuccessTerminal("incomplete", reason, empty), response)
 
     def _on_garbled(self, event: SseEvent) -> None:
         # `[DONE]` means nothing here; anything else that cannot be read may be output.

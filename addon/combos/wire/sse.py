@@ -67,6 +67,9 @@ class SseFramer:
         return frame if len(frame) <= self._limit else CutFrame(frame[: self._limit])
 
     def _bound_tail(self) -> None:
+        if self._first and len(self._tail) > self._limit:
+            self._tail = self._tail.removeprefix(_BOM)
+            self._first = False
         # One byte of grace: a newline at the end may yet turn out to be the first half of the blank line.
         if len(self._tail) > self._limit + 1:
             self._tail[self._limit :] = b" \n" if self._tail.endswith(b"\n") else b"  "

@@ -8,7 +8,7 @@ import orjson
 from combos.core.facts import Dialect
 from combos.wire.chat import OUTPUT_FIELDS, chat_error, finish_kind
 from combos.wire.gemini import candidate_has_output, gemini_kind, gemini_reason
-from combos.wire.inspector import Payload, as_list, as_mapping
+from combos.wire.inspector import Payload, as_list, as_mapping, as_text
 from combos.wire.messages import stop_kind
 from combos.wire.terminal import FailureKind, FailureTerminal, SuccessTerminal, Terminal
 from combos.wire.usage import flat_usage
@@ -61,21 +61,21 @@ def _answer(dialect: Dialect, terminal: Terminal, usage: object, model: object, 
     return WholeAnswer(
         terminal,
         flat_usage(dialect, usage),
-        model if isinstance(model, str) and model else None,
-        response_id if isinstance(response_id, str) and response_id else None,
+        as_text(model) or None,
+        as_text(response_id) or None,
     )
 
 
 def _responses(document: Payload) -> WholeAnswer:
     terminal: Terminal
-    status = document.get("status")
+    status = as_text(document.get("status"))
     has_output = bool(document.get("output"))
     if not has_output and (status == "failed" or document.get("error")):
         kind: FailureKind = "failed" if status == "failed" else "error"
         terminal = FailureTerminal(Dialect.RESPONSES, kind, document)
     elif status in {"incomplete", "failed", "cancelled"}:
-        reason = as_mapping(document.get("incomplete_details")).get("reason")
-        terminal = SuccessTerminal("incomplete", reason if isinstance(reason, str) else str(status), not has_output)
+        reason = as_text(as_mapping(document.get("incomplete_details")).get("reason"))
+        terminal = SuccessTerminal("incomplete", reason or status, not has_output)
     else:
         terminal = SuccessTerminal("completed", "", not has_output)
     return _answer(Dialect.RESPONSES, terminal, document.get("usage"), document.get("model"), document.get("id"))
@@ -97,13 +97,12 @@ def _chat(document: Payload) -> WholeAnswer:
 
 def _messages(document: Payload) -> WholeAnswer:
     terminal: Terminal
-    reason = document.get("stop_reason")
+    reason = as_text(document.get("stop_reason"))
     has_content = bool(document.get("content"))
     if not has_content and (document.get("type") == "error" or document.get("error") or reason == "error"):
         terminal = FailureTerminal(Dialect.MESSAGES, "error", document)
     else:
-        word = reason if isinstance(reason, str) else ""
-        terminal = SuccessTerminal(stop_kind(word), word, not has_content)
+        terminal = SuccessTerminal(stop_kind(reason), reason, not has_content)
     return _answer(Dialect.MESSAGES, terminal, document.get("usage"), document.get("model"), document.get("id"))
 
 
