@@ -1,0 +1,222 @@
+"""Requests: surfaces, models, images, compaction marks, lanes."""
+
+import hashlib
+import json
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from combos.core.errors import ProxyError
+from combos.core.facts import Dialect, Surface
+from combos.wire.request import (
+    RequestFacts,
+    bears_image,
+    compaction_trigger,
+    has_unreadable_task,
+    lane,
+    peek_model,
+    request_facts,
+    surface_of,
+)
+
+R, C, M = Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES
+PATHS = {R: "/v1/responses", C: "/v1/chat/completions", M: "/v1/messages"}
+
+
+def facts(dialect: Dialect, path: str = "", **document: object) -> RequestFacts:
+    return request_facts(path or PATHS[dialect], json.dumps({"model": "combo/main", **document}).encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "surface"),
+    [
+        ("/v1/responses", (R, Surface.RESPONSES)),
+        ("/responses", (R, Surface.RESPONSES)),
+        ("/backend-api/codex/responses", (R, Surface.RESPONSES)),
+        ("/v1/responses/", (R, Surface.RESPONSES)),
+        ("/v1/responses?x=/models", (R, Surface.RESPONSES)),
+        ("/v1/responses/compact", (R, Surface.COMPACT)),
+        ("/openai/v1/chat/completions", (C, Surface.CHAT)),
+        ("/v1/messages?beta=true", (M, Surface.MESSAGES)),
+        ("/other/prefix/v1/messages", (M, Surface.MESSAGES)),
+        ("/v1/messages/count_tokens", (M, Surface.COUNT_TOKENS)),
+        ("/backend-api/codex/models?client_version=0.171.0", (R, Surface.MODELS)),
+        ("/v1/responses/resp_1", None),
+        ("/v1/myresponses", None),
+        ("/v1/completions", None),
+        ("/v1/xchat/completions", None),
+        ("/compact", None),
+        ("/v1/models/combo/main", None),
+        ("/v1/messages/batches", None),
+        ("/V1/RESPONSES", None),
+        ("/", None),
+        ("", None),
+        ("/?q=/v1/responses", None),
+    ],
+)
+def test_surfaces(path: str, surface: tuple[Dialect, Surface] | None) -> None:
+    assert surface_of(path) == surface
+
+
+def test_facts() -> None:
+    body = b'{"model":"combo/main","stream":true,"n":12345678901234567890123}'
+    found = request_facts("/v1/responses?a=1", body)
+    assert (found.dialect, found.surface, found.path, found.query) == (R, Surface.RESPONSES, "/v1/responses", "a=1")
+    assert (found.model, found.stream, found.body) == ("combo/main", True, body)
+    assert found.document["model"] == "combo/main"
+
+
+@pytest.mark.parametrize("stream", [False, None, "true", 1])
+def test_only_true_is_a_stream(stream: object) -> None:
+    assert not facts(R, stream=stream).stream
+
+
+@pytest.mark.parametrize("path", ["/v1/responses/compact", "/v1/messages/count_tokens"])
+def test_unary_surfaces_never_stream(path: str) -> None:
+    assert not facts(R, path, stream=True).stream
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("/v1/responses", b"", "not valid JSON"),
+        ("/v1/responses", b"{", "not valid JSON"),
+        ("/v1/responses", b"\x28\xb5\x2f\xfd", "not valid JSON"),
+        ("/v1/responses", b"[" * 5000, "not valid JSON"),
+        ("/v1/responses", b"[]", "not a JSON object"),
+        ("/v1/responses", b"{}", "Missing required parameter: 'model'"),
+        ("/v1/responses", b'{"model":null}', "Invalid type for 'model'"),
+        ("/v1/responses", b'{"model":7}', "Invalid type for 'model'"),
+        ("/v1/responses", b'{"model":""}', "Invalid type for 'model'"),
+        ("/v1/other", b'{"model":"x"}', "path"),
+    ],
+)
+def test_refusals(path: str, body: bytes, says: str) -> None:
+    with pytest.raises(ProxyError) as caught:
+        request_facts(path, body)
+    assert (caught.value.status, caught.value.type) == (400, "invalid_request_error")
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("body", "model"),
+    [
+        (b'{"model":"a"}', "a"),
+        (b'{"model":"a\\u002fb\\n"}', "a/b\n"),
+        (b'{"x":[{"model":"in"}],"model":"a"}', "a"),
+        (b'{"x":{"model":"in"}}', None),
+        (b'{"model":"a","model":"b"}', "b"),
+        (b'{"mo\\u0064el":"a"}', "a"),
+        (b'{"x":"\\"model\\":","y":["model"]}', None),
+        (b'{"model":{"a":1}}', None),
+        (b'{"model":null}', None),
+        (b'[{"model":"a"}]', None),
+        (b'"model"', None),
+        (b"", None),
+        (b"not json", None),
+        (b'{"model":', None),
+        (b'{"model":x}', None),
+    ],
+)
+def test_peek(body: bytes, model: str | None) -> None:
+    assert peek_model(body) == model
+
+
+DOCUMENTS = st.recursive(
+    st.none() | st.integers(0, 9) | st.sampled_from(["model", "a{", 'b"model":', "\\", "}]", "\u00e9"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["model", "x", '"model"', "models"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["model", "a", "b"]), DOCUMENTS, max_size=3), st.booleans())
+@settings(max_examples=200)
+def test_peek_agrees_with_a_parser(document: dict[str, object], ascii_only: bool) -> None:
+    body = json.dumps(document, ensure_ascii=ascii_only).encode()
+    model = orjson.loads(body).get("model")
+    assert peek_model(body) == (model if isinstance(model, str) else None)
+
+
+IMAGE = {"type": "input_image", "image_url": "data:,"}
+BLOCK = {"type": "image", "source": {"type": "base64", "data": ""}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "document", "bears"),
+    [
+        (R, {"input": [{"type": "message", "role": "user", "content": [IMAGE]}]}, True),
+        (R, {"input": [{"type": "function_call_output", "output": [IMAGE]}, {"content": "later"}]}, True),
+        (R, {"input": [{"content": [{"output": [[{"content": [IMAGE]}]]}]}]}, True),
+        (R, {"input": [IMAGE]}, True),
+        (R, {"input": "input_image"}, False),
+        (R, {"input": {"content": [IMAGE]}}, False),
+        (R, {"input": [{"content": [{"type": "input_file", "file_data": "png"}]}]}, False),
+        (R, {"input": [{"arguments": [IMAGE]}], "tools": [{"parameters": IMAGE}], "metadata": IMAGE}, False),
+        (C, {"messages": [{"role": "tool", "content": [{"type": "image_url", "image_url": "x"}]}]}, True),
+        (C, {"messages": [{"content": [{"type": "image", "data": "x"}]}]}, True),
+        (C, {"messages": [{"content": [{"type": "image", "source": {"type": "url"}}]}]}, True),
+        (C, {"messages": [{"content": [{"type": "image"}]}, {"content": "image_url"}]}, False),
+        (C, {"messages": [{"content": [{"type": "text", "text": "x"}]}], "tools": [{"type": "image_url"}]}, False),
+        (M, {"messages": [{"content": [BLOCK]}]}, True),
+        (M, {"messages": [{"content": [{"type": "tool_result", "content": [BLOCK]}]}]}, True),
+        (M, {"messages": [{"content": "image"}], "tools": [BLOCK]}, False),
+        (M, {"messages": [{"content": [{"type": "tool_use", "input": BLOCK}]}]}, False),
+        (M, {"messages": 7}, False),
+    ],
+)
+def test_images(dialect: Dialect, document: dict[str, object], bears: bool) -> None:
+    assert bears_image(facts(dialect, **document)) is bears
+
+
+@pytest.mark.parametrize(
+    ("found", "marked"),
+    [
+        (facts(R, input=[{"type": "message"}, {"type": "compaction_trigger"}]), True),
+        (facts(R, input=[{"type": "compaction_trigger"}, {"type": "message"}]), True),
+        (facts(R, "/v1/responses/compact", input="x"), True),
+        (facts(R, input=[{"type": "message", "content": [{"type": "compaction_trigger"}]}]), False),
+        (facts(R, input="compaction_trigger"), False),
+        (facts(R, input=[7, None, []]), False),
+        (facts(M, input=[{"type": "compaction_trigger"}]), False),
+    ],
+)
+def test_compaction(found: RequestFacts, marked: bool) -> None:
+    assert compaction_trigger(found) is marked
+
+
+def test_only_responses_can_carry_a_sealed_task() -> None:
+    task = {"type": "agent_message", "author": "/root", "recipient": "/root/a", "content": []}
+    assert not has_unreadable_task(facts(M, input=[task]))
+    assert not has_unreadable_task(facts(R, input=[task]))
+
+
+def digest(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()[:32]
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"thread-id": "t"}, digest("t")),
+        ({"Thread-Id": " t "}, digest("t")),
+        ({"thread-id": "t", "session-id": "s"}, digest("t")),
+        ({"session-id": "s"}, digest("s")),
+        ({"session_id": "u", "session-id": "s"}, digest("u")),
+        ({"session_id": " ", "session-id": "s"}, digest("s")),
+        ({"x-codex-parent-thread-id": "p"}, digest("p")),
+        ({"x-codex-parent-thread-id": "p", "thread-id": "t"}, digest("p") + "\0" + digest("t")),
+        ({"thread-id": "t" * 4096}, digest("t" * 4096)),
+        ({"thread-id": "t" * 4097}, None),
+        ({"thread-id": "a\x01b"}, None),
+        ({"thread-id": "a\x7fb", "session-id": "s"}, digest("s")),
+        ({"x-client-request-id": "x", "x-session-id": "y", "conversation_id": "z"}, None),
+    ],
+)
+def test_lanes(headers: dict[str, str], expected: str | None) -> None:
+    assert lane(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected
