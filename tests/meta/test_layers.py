@@ -33,7 +33,11 @@ FORBIDDEN_IN_PURE = {
     "uuid",
 }
 FORBIDDEN_CALLS_IN_PURE = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "open"}
-LIBRARIES = {"core": {"pydantic", "cachetools"}, "engine": set(), "decision": {"orjson", "pydantic"}}
+LIBRARIES = {
+    "core": {"pydantic", "pydantic_core", "cachetools"},
+    "engine": {"orjson"},
+    "decision": {"orjson", "pydantic"},
+}
 
 
 def sources(layer: str) -> list[Path]:

@@ -18,7 +18,8 @@ def _target(target: TargetExplanation) -> str:
 def _details(target: TargetExplanation) -> Iterator[str]:
     if target.cooling_ms:
         status = f", status {target.cooldown_status}" if target.cooldown_status else ""
-        yield f"{target.cooling_ms / 1000:.1f} s left (rule {target.cooldown_rule}, by {target.cooldown_source}{status})"
+        why = f"rule {target.cooldown_rule}, by {target.cooldown_source}{status}"
+        yield f"{target.cooling_ms / 1000:.1f} s left ({why})"
     if target.weight != 1:
         yield f"weight {target.weight}"
     if target.successes:

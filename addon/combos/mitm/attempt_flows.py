@@ -34,7 +34,7 @@ def is_attempt(flow: http.HTTPFlow) -> bool:
 
 
 def is_attempt_record(metadata: dict[str, object]) -> bool:
-    """Whether a flow's `combos` metadata describes an attempt and not a client's request; holds for loaded flows too."""
+    """Whether a flow's `combos` metadata describes an attempt, not a client's request; holds for loaded flows too."""
     return "client_flow" in metadata
 
 

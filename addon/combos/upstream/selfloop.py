@@ -29,16 +29,19 @@ def is_loopback_name(host: str) -> bool:
 
 
 def is_local(address: Address) -> bool:
-    """Whether the kernel would reach the address without leaving this machine: it then names it as its own end."""
-    if address.is_loopback or address.is_unspecified:
-        return True
+    """Whether the address belongs to this machine."""
+    return address.is_loopback or address.is_unspecified or _routes_to_itself(address)
+
+
+def _routes_to_itself(address: Address) -> bool:
+    """Ask the kernel which own address it would use towards this one: for an own address it is that one itself."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((str(address), 9))
             return numeric(probe.getsockname()[0]) == address
     except OSError:
-        return False
+        return False  # no route, no own address
 
 
 class OwnAddresses:
