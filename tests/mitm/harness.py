@@ -3,6 +3,7 @@
 import asyncio
 import os
 import ssl
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -13,7 +14,11 @@ import h2.connection
 import h2.events
 import h2.settings
 from mitmproxy.options import Options
-from mitmproxy.tools.dump import DumpMaster
+
+with warnings.catch_warnings():
+    # ldap3, which mitmproxy imports for its proxyauth, uses two old names of pyasn1.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from mitmproxy.tools.dump import DumpMaster
 
 LIMIT_S = 10
 """No single step of a test takes longer; only reached when something hangs."""
