@@ -221,6 +221,20 @@ async def test_an_announced_length_is_kept(start: Start) -> None:
             assert await client.exactly(6) == b"abcdef"
 
 
+async def test_first_and_last_pieces_may_go_with_head_and_end(start: Start) -> None:
+    async def short(flow: HTTPFlow, writer: ResponseWriter) -> None:
+        await writer.head(200, EVENT_STREAM, b"one")
+        await writer.chunk(b"two")
+        await writer.end(b"three")
+
+    proxy = await start(Answering(short))
+    async with h1_client(proxy) as client:
+        for _ in range(2):
+            client.send(GET)
+            await client.head()
+            assert [await client.chunk() for _ in range(4)] == [b"one", b"two", b"three", b""]
+
+
 async def test_an_http10_client_reads_until_close(start: Start) -> None:
     proxy = await start(Answering(greet))
     async with h1_client(proxy) as client:

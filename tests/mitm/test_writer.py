@@ -129,6 +129,28 @@ async def test_each_chunk_is_one_round_and_is_drained() -> None:
     assert writer.finished
 
 
+async def test_the_first_and_the_last_piece_go_with_head_and_end() -> None:
+    writer, sink = pair()
+    await writer.head(200, (), b"first")
+    await writer.end(b"last")
+    assert [[type(event) for event in batch] for batch in sink.batches] == [
+        [ResponseHeaders, ResponseData],
+        [ResponseData, ResponseEndOfMessage],
+    ]
+    assert sink.drains == 1
+
+
+async def test_first_and_last_count_towards_the_length() -> None:
+    writer, sink = pair()
+    await writer.head(200, LENGTH, b"abc")
+    with pytest.raises(ValueError, match="shorter"):
+        await writer.end(b"de")
+    with pytest.raises(ValueError, match="longer"):
+        await writer.end(b"defg")
+    assert len(sink.batches) == 1
+    assert not writer.finished
+
+
 async def test_chunks_of_a_bodiless_response_are_dropped() -> None:
     writer, sink = pair("HEAD")
     await writer.head(200, LENGTH)

@@ -129,8 +129,9 @@ class StreamedHttpLayer(HttpLayer):
 
     def make_stream(self, stream_id: int) -> CommandGenerator[None]:
         """As the base class, with our stream."""
-        self.streams[stream_id] = ResponderStream(self.context.fork(), stream_id)
-        yield from self.event_to_child(self.streams[stream_id], Start())
+        stream = self.streams[stream_id] = ResponderStream(self.context.fork(), stream_id)
+        stream.http = self
+        yield from self.event_to_child(stream, Start())
 
     def _handle_event(self, event: Event) -> CommandGenerator[None]:
         if isinstance(event, ToStream):
@@ -181,6 +182,7 @@ class StreamedHttpLayer(HttpLayer):
 class ResponderStream(HttpStream):
     """A request whose answer may come from a responder; without one it is the base class, unchanged."""
 
+    http: StreamedHttpLayer
     writer: ResponseWriter | None = None
     task: "asyncio.Task[None] | None" = None
     gone = False
@@ -262,7 +264,10 @@ class ResponderStream(HttpStream):
         return self.server_state in (self.state_done, self.state_errored)
 
     def _only_to_client(self, commands: Iterable[Command]) -> CommandGenerator[None]:
-        """Leave out what is meant for a server, which does not exist, and the log line that names it."""
+        """Leave out what is meant for a server, which does not exist, and the log line that names it.
+
+        Replies are not passed back: the only commands with one, those that open connections, do not occur here.
+        """
         client = self.context.client
         for command in commands:
             if isinstance(command, SendHttp | CloseConnection) and command.connection is not client:
@@ -292,9 +297,8 @@ class ResponderStream(HttpStream):
 
     async def drain(self) -> None:
         """Sink: wait for the HTTP/2 window, then for the socket."""
-        layer = self.context.layers[-2]
-        if isinstance(layer, StreamedHttpLayer) and layer.unsent(self.stream_id):
-            await layer.window_opens(self.stream_id)
+        if self.http.unsent(self.stream_id):
+            await self.http.window_opens(self.stream_id)
         transport = client_transport(self.handler, self.context.client)
         if transport is not None:
             try:

@@ -44,7 +44,9 @@ class Sink(Protocol):
 
 
 class ResponseWriter:
-    """Writes one response. Every call raises CancelledError once the client is gone or the flow was killed.
+    """Writes one response, from one task at a time.
+
+    Every call raises CancelledError once the client is gone or the flow was killed.
 
     Attributes: `started` (a head was handed over: the answer can no longer be another one), `finished` (the end or
     an error was), `capture_limit` (how many bytes of a streamed body stay visible in the flow), `captured_all`
@@ -75,46 +77,47 @@ class ResponseWriter:
         self.started = self.finished = True
         await self._sink.put(tuple(events))
 
-    async def head(self, status: int, headers: Headers) -> None:
-        """Begin a streamed response; returns when the head is on the wire. ValueError: bad status or header.
+    async def head(self, status: int, headers: Headers, first: bytes = b"") -> None:
+        """Begin a streamed response, with the first piece of its body if there is one already: one round for both.
 
-        A response without a body (HEAD, 204, 304) is sent at `end`, chunks given meanwhile are dropped.
+        Returns when they are on the wire. ValueError: bad status or header, or `first` is longer than the
+        announced content-length. A response without a body (HEAD, 204, 304) is sent at `end`; what is given as
+        its body is dropped.
         """
         self._check_start(status)
         self._bodiless = _is_bodiless(self._flow.request, status)
         fields, self._remaining = _streamed_headers(self._flow.request, headers, bodiless=self._bodiless)
         response = _response(status, fields)
         response.stream = not self._bodiless
+        head = ResponseHeaders(self._stream_id, response, self._bodiless)
+        body = self._body(first)
         self.started = True
-        await self._sink.put((ResponseHeaders(self._stream_id, response, self._bodiless),))
+        await self._sink.put((head, *body))
+        if body:
+            await self._sink.drain()
 
     async def chunk(self, data: bytes) -> None:
         """Send a piece of the body; returns when the client's buffers have room again.
 
         ValueError: more bytes than the announced content-length.
         """
-        if not self.started or self.finished:
-            raise RuntimeError("a chunk outside a started response")
-        # An empty chunk would be the end of a chunked body on the wire.
-        if not data or self._bodiless:
-            return
-        if self._remaining is not None:
-            self._remaining -= len(data)
-            if self._remaining < 0:
-                raise ValueError("the body is longer than its content-length")
-        self._capture(data)
-        await self._sink.put((ResponseData(self._stream_id, data),))
-        await self._sink.drain()
+        self._check_open()
+        if body := self._body(data):
+            await self._sink.put(body)
+            await self._sink.drain()
 
-    async def end(self) -> None:
-        """Finish a streamed response; returns when its end is on the wire. ValueError: the body is too short."""
-        if not self.started or self.finished:
-            raise RuntimeError("an end outside a started response")
-        if self._remaining and not self._bodiless:
+    async def end(self, last: bytes = b"") -> None:
+        """Finish a streamed response, with the last piece of its body if there is one: one round for both.
+
+        Returns when the end is on the wire. ValueError: the body is not as long as announced.
+        """
+        self._check_open()
+        if self._remaining is not None and len(last) < self._remaining and not self._bodiless:
             raise ValueError("the body is shorter than its content-length")
+        body = self._body(last)
         self.keep_captured()
         self.finished = True
-        await self._sink.put((ResponseEndOfMessage(self._stream_id),))
+        await self._sink.put((*body, ResponseEndOfMessage(self._stream_id)))
 
     async def error(self, message: str, *, wait: bool = True) -> None:
         """Break the response off: a 502 page with `message` before the head, afterwards a reset that shows no end."""
@@ -129,6 +132,21 @@ class ResponseWriter:
         """Put what was captured so far into the flow."""
         if self.started and self._captured:
             store_content(self._flow, bytes(self._captured))
+
+    def _body(self, data: bytes) -> tuple[HttpEvent, ...]:
+        # An empty chunk would be the end of a chunked body on the wire.
+        if not data or self._bodiless:
+            return ()
+        if self._remaining is not None:
+            self._remaining -= len(data)
+            if self._remaining < 0:
+                raise ValueError("the body is longer than its content-length")
+        self._capture(data)
+        return (ResponseData(self._stream_id, data),)
+
+    def _check_open(self) -> None:
+        if not self.started or self.finished:
+            raise RuntimeError("a piece of a body outside a started response")
 
     def _capture(self, data: bytes) -> None:
         if not self.captured_all:
