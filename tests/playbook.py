@@ -167,8 +167,8 @@ class Play:
         if isinstance(event, After):
             self.world.mono_ms += event.ms
             return self
+        assert not self.pending, f"not expected: {self.pending}"
         for one in event if isinstance(event, Sequence) else (event,):
-            assert not self.pending, f"not expected: {self.pending}"
             self.feed(one)
         return self
 
