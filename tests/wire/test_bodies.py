@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from combos.wire import bodies
 from combos.wire.bodies import BodyError, BodyErrorKind, Decoder, codings, decode
 from combos.wire.zstd import compress as zstd
 
@@ -125,3 +126,15 @@ def test_hostile_bytes_raise_nothing_else(coding: str, data: bytes) -> None:
         except BodyError as error:
             results.append(error.kind)
     assert results[0] == results[1]
+
+
+@ROWS
+def test_output_that_fills_a_piece_exactly(
+    coding: str, encode: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a decompressor holds back inside when its output buffer is full must come out all the same."""
+    monkeypatch.setattr(bodies, "_PIECE_BYTES", 64)
+    for size in [*range(1, 420, 3), 64, 128, 65_536]:
+        text = bytes(size)
+        assert decode(coding, encode(text), size + 100) == text
+        assert in_pieces(coding, encode(text), 3) == text

@@ -94,9 +94,13 @@ class _Zlib:
         return self._engine
 
     def _drain(self, engine: "zlib._Decompress", data: bytes, pieces: list[bytes], room: int) -> int:
-        while data and not engine.eof:
-            room = _add(pieces, engine.decompress(data, min(room + 1, _PIECE_BYTES)), room)
-            data = engine.unconsumed_tail
+        full = False
+        # A full piece means that more may be pending inside, even when all input is used up.
+        while (data or full) and not engine.eof:
+            size = min(room + 1, _PIECE_BYTES)
+            piece = engine.decompress(data, size)
+            room = _add(pieces, piece, room)
+            data, full = engine.unconsumed_tail, len(piece) == size
         self.finished = engine.eof
         return room
 
@@ -122,10 +126,12 @@ class _Brotli:
         pieces: list[bytes] = []
         try:
             while True:
-                piece = self._engine.process(data, output_buffer_limit=min(room + 1, _PIECE_BYTES))
+                size = min(room + 1, _PIECE_BYTES)
+                piece = self._engine.process(data, output_buffer_limit=size)
                 room = _add(pieces, piece, room)
                 data = b""
-                if self._engine.is_finished() or self._engine.can_accept_more_data():
+                drained = len(piece) < size and self._engine.can_accept_more_data()
+                if drained or self._engine.is_finished():
                     return b"".join(pieces)
         except brotli.error as error:
             raise _malformed("br") from error
