@@ -1,7 +1,7 @@
 """Compaction recall: which combo last completed on a conversation, so that a bare model name finds it again.
 
 Decides what is remembered, for how long, and when a remembered combo may serve. Recognising a compaction request and
-the conversation lane in headers belongs to the wire layer. Callers are kept apart by a digest; credentials are not kept.
+the lane in headers belongs to the wire layer. Callers are kept apart by a digest; no credential is kept.
 """
 
 import hashlib
