@@ -1,0 +1,56 @@
+"""Which arguments `ocx run` hands to mitmproxy."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from combos.cli import run as module
+from combos.cli.main import main
+
+
+def test_it_listens_on_loopback_by_default() -> None:
+    arguments = module.tool_arguments(["-p", "9090"])
+    assert arguments == ["-s", str(module.entry_file()), "--listen-host", "127.0.0.1", "-p", "9090"]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["--listen-host", "0.0.0.0"],
+        ["--listen-host=0.0.0.0"],
+        ["--mode", "wireguard"],
+        ["-m", "reverse:http://127.0.0.1:1"],
+        ["--set", "listen_host=0.0.0.0"],
+        ["--set", "mode=regular@0.0.0.0:8080"],
+    ],
+)
+def test_a_chosen_address_is_left_alone(chosen: list[str]) -> None:
+    assert module.tool_arguments(chosen) == ["-s", str(module.entry_file()), *chosen]
+
+
+def test_the_entry_file_is_the_checkouts() -> None:
+    assert module.entry_file() == Path(__file__).parents[2] / "addon" / "main.py"
+
+
+@pytest.mark.parametrize(("flags", "tool"), [([], "mitmdump"), (["--web"], "mitmweb"), (["--console"], "mitmproxy")])
+def test_run_becomes_the_tool(flags: list[str], tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(module.os, "execv", lambda path, arguments: called.append((path, arguments)))
+    result = CliRunner().invoke(main, ["run", *flags, "-p", "9090", "--set", "flow_detail=2"])
+    assert result.exit_code == 0
+    ((path, arguments),) = called
+    assert Path(path).name == arguments[0] == tool
+    assert arguments[-4:] == ["-p", "9090", "--set", "flow_detail=2"]
+
+
+def test_a_missing_tool_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+    with pytest.raises(click.ClickException, match="mitmfoo was not found"):
+        module.find_tool("mitmfoo")
+
+
+def test_help_and_version() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output.startswith("ocx, version ")
+    assert "addon-path" in CliRunner().invoke(main, ["--help"]).output

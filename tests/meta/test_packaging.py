@@ -1,0 +1,76 @@
+"""The wheel holds the package and the entry file, alone in its folder, and `ocx addon-path` finds it there."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import combos
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = folder.glob("mitmproxy_combos-*.whl")
+    assert combos.__version__ in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_the_entry_file_lies_alone_in_its_folder(unpacked: Path) -> None:
+    assert [path.name for path in (unpacked / "combos" / "loader").iterdir()] == ["main.py"]
+    assert (unpacked / "combos" / "loader" / "main.py").read_text() == (ROOT / "addon" / "main.py").read_text()
+
+
+def test_the_wheel_is_typed_and_licensed(unpacked: Path) -> None:
+    assert (unpacked / "combos" / "py.typed").exists()
+    assert list(unpacked.glob("*.dist-info/licenses/LICENSE"))
+
+
+def test_addon_path_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
+    program = "from combos.cli.main import main; main(['addon-path'])"
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(unpacked)},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    assert Path(printed) == (unpacked / "combos" / "loader" / "main.py").resolve()
+
+
+def test_the_lock_names_versions_and_hashes_and_no_index() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith((" ", "#"))]
+    assert all("==" in line for line in pins)
+    assert any("--hash=sha256:" in line for line in lines)
+    assert not [line for line in lines if "://" in line or "--index" in line]
+
+
+def test_every_dependency_is_in_the_lock() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {_name(requirement) for requirement in wanted}
+    locked = {_name(line) for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
+    assert names <= locked
+
+
+def _name(requirement: str) -> str:
+    for end in "<>=!; [\\":
+        requirement = requirement.partition(end)[0]
+    return requirement.strip().lower().replace(".", "-").replace("_", "-")
