@@ -55,7 +55,7 @@ def outcome(value: object) -> Config | tuple[ConfigProblem, ...]:
 
 
 @given(VALUES | DOCUMENTS)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_any_document(value: object) -> None:
     before = copy.deepcopy(value)
     made = outcome(value)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.core.config import Config, to_document, unknown_keys
@@ -83,6 +83,7 @@ EXTRA = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(EXTRA, EXTRA, EXTRA, st.randoms(use_true_random=False))
 def test_round_trip_keeps_unknown_keys(top: Any, in_provider: Any, in_combo: Any, random: Any) -> None:
     members = list(
