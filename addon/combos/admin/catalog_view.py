@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from combos.core.catalog import Omitted, build_catalog
-from combos.core.config import parse_config_text
+from combos.core.config_text import parse_config_text
 from combos.core.registry import build_registry
 from combos.wire.catalog_shape import ListRequest, Shape, render
 

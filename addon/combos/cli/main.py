@@ -3,6 +3,7 @@
 import click
 
 from combos import __version__
+from combos.cli.catalog import catalog
 from combos.cli.run import addon_path, run
 
 
@@ -19,3 +20,4 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(addon_path)
+main.add_command(catalog)

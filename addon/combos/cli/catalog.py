@@ -1,0 +1,38 @@
+"""`ocx catalog`: the model list in the form of a client, from the configuration file alone."""
+
+import json
+import os
+
+import click
+
+from combos.admin.catalog_view import SHAPES, catalog_of_file
+from combos.admin.paths import config_path
+from combos.core.errors import ConfigError
+
+
+@click.command("catalog")
+@click.option("--openai", "shape", flag_value=SHAPES[0], default=True, help="The OpenAI list (default).")
+@click.option("--codex", "shape", flag_value=SHAPES[1], help="The Codex catalog, for model_catalog_json.")
+@click.option("--anthropic", "shape", flag_value=SHAPES[2], help="The Anthropic list, with names for Claude Code.")
+@click.option("--config", "option", metavar="PATH", help="Configuration file. Default: as for the proxy.")
+@click.option("--json", "as_json", is_flag=True, help="One line, for programs.")
+def catalog(shape: str, option: str | None, as_json: bool) -> None:
+    """Print the models that clients are shown.
+
+    \b
+    ocx catalog --codex > ~/.codex/combos-catalog.json
+    ocx catalog --json
+    """
+    path = config_path(option, os.environ).path
+    try:
+        body, omitted = catalog_of_file(path, shape)
+    except FileNotFoundError:
+        raise click.ClickException(f"{path} does not exist") from None
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be read: {error.strerror}") from error
+    except ConfigError as error:
+        lines = "".join(f"\n  {problem}" for problem in error.problems)
+        raise click.ClickException(f"{path} is not valid:{lines}") from error
+    for row in omitted:
+        click.echo(f"{row.id} is not listed: {row.reason}", err=True)
+    click.echo(body.decode() if as_json else json.dumps(json.loads(body), indent=2, ensure_ascii=False))
