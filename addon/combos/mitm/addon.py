@@ -42,6 +42,7 @@ class Combos:
         self._path: ConfigPath | None = None
         self._watch: ConfigWatch | None = None
         self._demo: SimulatedProviders | None = None
+        self._is_running = False
         self._machine = socket.gethostname().partition(".")[0].lower()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -53,7 +54,18 @@ class Combos:
         lazy_unless_chosen()
 
     def configure(self, updated: set[str]) -> None:
-        """Hook: take changed options. Raises `OptionsError`, and mitmproxy then keeps the old values."""
+        """Hook: take changed options. Raises `OptionsError`, and mitmproxy then keeps the old values.
+
+        At start-up an error record ends the process just as well, and without the traceback of a script error.
+        """
+        try:
+            self._configure(updated)
+        except OptionsError as error:
+            if self._is_running:
+                raise
+            logger.error(f"combos: {error}")
+
+    def _configure(self, updated: set[str]) -> None:
         if any(name.startswith("combos_") for name in updated):
             self._configure_settings(parse(ctx.options))
         if self.service is not None and (updated & tls_options.NAMES):
@@ -61,6 +73,7 @@ class Combos:
 
     def running(self) -> None:
         """Hook: the event loop runs and the ports are known."""
+        self._is_running = True
         self._start(self._begin(), "combos start")
 
     def done(self) -> None:
@@ -133,6 +146,7 @@ class Combos:
             raise OptionsError(f"{path.path} (from {path.origin}): no such file")
         self._path = path
         self._watch = ConfigWatch(config)
+        self._watch.warn()
         service = Service(config, settings)
         if self.service is not None:
             service.own = self.service.own

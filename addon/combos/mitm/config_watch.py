@@ -5,6 +5,7 @@ import logging
 from mitmproxy.log import ALERT
 
 from combos.admin.live_config import Change, LiveConfig
+from combos.core.config import config_warnings
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +31,15 @@ class ConfigWatch:
         match change:
             case Change.LOADED:
                 logger.log(ALERT, f"combos: {path} loaded, {len(registry.combos)} combos in force")
+                self.warn()
             case Change.MISSING:
                 logger.warning(f"combos: {path} is gone; the last good configuration stays in force")
             case Change.INVALID:
                 lines = "".join(f"\n  {problem}" for problem in self._config.problems)
                 logger.warning(f"combos: {path} cannot be used; the last good configuration stays in force:{lines}")
         return change
+
+    def warn(self) -> None:
+        """Say what is odd about the configuration in force: unknown fields, targets without a provider."""
+        for problem in config_warnings(self._config.registry.config):
+            logger.warning(f"combos: {self._config.path}: {problem}")
