@@ -55,6 +55,22 @@ def test_json_is_one_line(path: Path) -> None:
     assert run(path).stdout.count("\n") > 10
 
 
+def test_combos_are_added_to_a_list_that_is_given(path: Path, tmp_path: Path) -> None:
+    base = tmp_path / "bundled.json"
+    base.write_text('{"models":[{"slug":"gpt-5.5","priority":1,"base_instructions":"You are Codex."}]}')
+    models = json.loads(run(path, "--codex", "--into", str(base)).stdout)["models"]
+    assert [row["slug"] for row in models] == ["gpt-5.5", "combo/main"]
+    assert models[1]["base_instructions"] == "You are Codex."
+
+
+def test_a_list_that_is_no_json(path: Path, tmp_path: Path) -> None:
+    base = tmp_path / "bundled.json"
+    base.write_text("not json")
+    done = run(path, "--codex", "--into", str(base))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "--into is not JSON" in done.stderr
+
+
 def test_the_path_of_the_environment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMBOS_CONFIG", str(path))
     assert "combo/main" in CliRunner().invoke(main, ["catalog"]).stdout
