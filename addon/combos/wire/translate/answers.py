@@ -72,6 +72,7 @@ class _Source:
     def __init__(self, target: Dialect) -> None:
         self._framer = SseFramer()
         self._reader = READERS[target]()
+        self._is_chat = target is Dialect.CHAT
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """The events that `data` completes."""
@@ -89,7 +90,8 @@ class _Source:
         if event.data is None:
             return
         if event.data.strip() == _DONE:
-            yield from self._reader.end()
+            if self._is_chat:
+                yield from self._reader.end()
             return
         try:
             payload = load(event.data)
