@@ -140,6 +140,13 @@ def responders() -> list[str]:
     return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(TASK_NAME)]
 
 
+def inner_layer(proxy: Proxy) -> StreamedHttpLayer:
+    """The HTTP layer inside the first client's CONNECT."""
+    outer = next(layer for layer in proxy.handlers[0].layer.context.layers if isinstance(layer, StreamedHttpLayer))
+    inside = outer.streams[1].context.layers
+    return next(layer for layer in inside if isinstance(layer, StreamedHttpLayer) and layer is not outer)
+
+
 def plain_answer(request: bytes) -> bytes:
     return b"HTTP/1.1 200 Fine\r\nX-From: origin\r\ncontent-length: 5\r\n\r\nplain"
 
@@ -721,7 +728,7 @@ async def test_a_kill_in_mid_stream_is_noticed_at_the_next_chunk(start: Start) -
         await killed.wait()
         await writer.chunk(b"after")
 
-    watched, answering = Watched(until_killed), None
+    watched = Watched(until_killed)
     answering = Answering(watched)
     proxy = await start(answering)
     async with h2_client(proxy) as client:
@@ -729,8 +736,10 @@ async def test_a_kill_in_mid_stream_is_noticed_at_the_next_chunk(start: Start) -
         await client.until(lambda: client.bodies[stream] == b"before")
         answering.flows[0].kill()
         killed.set()
+        assert list(inner_layer(proxy).streams) == [stream]
         await client.until(lambda: stream in client.reset)
         assert client.bodies[stream] == b"before"
+        assert inner_layer(proxy).streams == {}
     await watched.was_cancelled()
 
 
@@ -771,6 +780,47 @@ async def test_a_stream_function_of_another_addon_is_applied(start: Start) -> No
         client.send(GET)
         await client.head()
         assert await body_of(client) == b"ONETWOTHREE"
+
+
+async def test_a_broken_stream_function_of_another_addon_breaks_the_answer_off(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(data: bytes) -> bytes:
+        raise KeyError("sk-secret")
+
+    proxy = await start(Answering(greet), Hooks(responseheaders=streams(broken)))
+    caplog.clear()
+    async with h1_client(proxy) as client:
+        client.send(GET)
+        await client.head()
+        assert await client.rest() == b""
+    errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(errors) == 1
+    assert "KeyError" in errors[0]
+    assert "broken" in errors[0]
+
+
+async def test_no_log_line_names_a_server_that_was_not_asked(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    proxy = await start(Answering(greet))
+    async with h1_client(proxy) as client:
+        client.send(GET)
+        await client.head()
+        await body_of(client)
+    assert "client connect" in caplog.text
+    assert "Streaming response" not in caplog.text
+
+
+async def test_debugging_of_the_proxy_core_shows_no_bodies_of_ours(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    proxy = await start(Answering(greet), proxy_debug=True)
+    async with tunnel(proxy, "models.test", "http/1.1") as client:
+        client.send(b"GET /ours HTTP/1.1\r\nhost: models.test\r\n\r\n")
+        await client.head()
+        assert await body_of(client) == b"onetwothree"
+    assert ">> ToStream({})" in caplog.text
 
 
 async def test_the_first_bytes_of_a_streamed_body_stay_in_the_flow(start: Start) -> None:

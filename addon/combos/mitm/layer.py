@@ -107,11 +107,12 @@ class StreamedResponses:
 class ToStream(Event):
     """Pieces of a response on their way to the stream that is to send them."""
 
-    __slots__ = ("events", "handled", "stream", "waiter")
+    __slots__ = ("events", "failure", "handled", "stream", "waiter")
 
     def __init__(self, stream: "ResponderStream", events: tuple[HttpEvent, ...]) -> None:
         self.stream = stream
         self.events = events
+        self.failure: Exception | None = None
         self.handled = False
         self.waiter: asyncio.Future[None] | None = None
 
@@ -234,9 +235,9 @@ class ResponderStream(HttpStream):
                 yield from self._only_to_client(super()._handle_event(piece))
             if self.server_state == self.state_errored:
                 yield from self._end_refused(event)
-        except Exception:
-            self._give_up()
-            raise
+        except Exception as error:
+            # Another addon's stream function, as a rule. The writer raises it: logged once, and the client gets an end.
+            event.failure = error
         finally:
             event.ack()
 
@@ -292,6 +293,8 @@ class ResponderStream(HttpStream):
         if wait and not event.handled:
             event.waiter = asyncio.get_running_loop().create_future()
             await event.waiter
+        if event.failure is not None:
+            raise event.failure
         if self.gone and wait:
             await self._stop()
 
