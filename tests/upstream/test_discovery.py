@@ -1,6 +1,7 @@
 """Discovery of model lists: addresses, credentials, what is kept, what is bounded, and that nobody waits for it."""
 
 import asyncio
+import gzip
 from typing import Any
 
 import pytest
@@ -10,7 +11,16 @@ from combos.core.config_provider import ProviderConfig
 from combos.core.facts import Headers, TransportFault
 from combos.core.registry import Provider, Registry
 from combos.engine.commands import OutboundRequest, Timeouts
-from combos.upstream.discovery import BODY_MAX, PARALLEL, RETRY_S, TTL_S, Discovery, has_live_list, models_url
+from combos.upstream.discovery import (
+    BODY_MAX,
+    PARALLEL,
+    RETRY_S,
+    TTL_S,
+    Discovery,
+    VendorList,
+    has_live_list,
+    models_url,
+)
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.session import Upstream
 from rawserver import Close, Expect, RawServer, Send, response
@@ -251,6 +261,36 @@ async def test_a_fetch_that_was_overtaken_by_a_new_address_leaves_no_trace() -> 
     gate.set()
     await found.settle()
     assert [row.id for row in found.rows["up"]] == ["new"]
+
+
+CLIENT: Headers = (
+    (b"version", b"0.171.0"),
+    (b"authorization", b"Bearer caller"),
+    (b"accept-encoding", b"zstd,gzip"),
+    (b"host", b"127.0.0.1:8080"),
+)
+
+
+async def test_the_list_of_a_forwarding_provider_is_fetched_for_the_caller() -> None:
+    body = b'{"models":[]}'
+    packed = ((b"content-encoding", b"gzip"), (b"ETag", b'W/"7"'))
+    sender = FakeSender(FakeAnswer(200, gzip.compress(body), packed))
+    forwarding = Provider("openai", config(**CHATGPT))
+    found = await discovery(sender).vendor_list(forwarding, "client_version=0.171.0", CLIENT, KEY)
+    assert found == VendorList(body, 'W/"7"')
+    (request,) = sender.requests
+    assert request.url == "https://chatgpt.com/backend-api/codex/models?client_version=0.171.0"
+    assert (b"version", b"0.171.0") in request.headers
+    assert not {b"authorization", b"host"} & {name for name, _ in request.headers}
+    assert sender.secrets == [KEY]
+
+
+@pytest.mark.parametrize(
+    "answer", [FakeAnswer(401, b""), UpstreamFault(TransportFault.DNS, "no such host"), TimeoutError()]
+)
+async def test_without_the_vendors_list_the_own_one_serves(answer: Any) -> None:
+    forwarding = Provider("openai", config(**CHATGPT))
+    assert await discovery(FakeSender(answer)).vendor_list(forwarding, "", CLIENT, KEY) is None
 
 
 async def test_over_a_real_connection(upstream: Upstream) -> None:

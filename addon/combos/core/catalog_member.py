@@ -3,7 +3,9 @@
 Decides which source wins for one target. What a combo of several targets can do is decided by `capabilities`.
 """
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from combos.core.config_provider import ProviderConfig
 from combos.core.ladder import for_model
@@ -38,13 +40,17 @@ class Capabilities:
     verbosity: bool | None = None
 
 
+_NAMES = tuple(field.name for field in fields(Capabilities))
+_NOTHING = Capabilities()
+
+
 @dataclass(frozen=True, slots=True)
 class DiscoveredModel:
     """A row of a provider's own model list."""
 
     id: str
     label: str | None = None
-    capabilities: Capabilities = Capabilities()
+    capabilities: Capabilities = _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +85,34 @@ def member_of(
     """
     if target.provider is None:
         return None
-    listed = discovered.capabilities if discovered else Capabilities()
-    known = _explicit(_operator(target.provider.config, target), listed)
-    for source in (_pinned(stands_for, with_ladder=True), _pinned(native_model(target.model), with_ladder=False)):
-        known = filled(known, source)
-    known = filled(known, _vendor(target.model))
+    listed = discovered.capabilities if discovered else _NOTHING
+    operator = _operator(target.provider.config, target)
+    known = filled(
+        _limits(operator, listed),
+        operator,
+        listed,
+        _pinned(stands_for, with_ladder=True),
+        _pinned(native_model(target.model), with_ladder=False),
+        _vendor(target.model),
+    )
     context = PLACEHOLDER_CONTEXT if known.context is None else known.context
     modalities = PLACEHOLDER_MODALITIES if known.modalities is None else known.modalities
     return Member(target, context, modalities, known)
 
 
-def filled(first: Capabilities, second: Capabilities) -> Capabilities:
-    """`first`, with its unknown fields taken from `second`."""
-    gaps = {field.name: getattr(second, field.name) for field in fields(first) if getattr(first, field.name) is None}
-    return replace(first, **gaps)
+def filled(*sources: Capabilities) -> Capabilities:
+    """Field by field, what the first source says that says anything."""
+    present = [source for source in sources if source is not _NOTHING]
+    return Capabilities(*(_first(present, name) for name in _NAMES))
 
 
-def _explicit(operator: Capabilities, listed: Capabilities) -> Capabilities:
-    both = filled(operator, listed)
-    return replace(
-        both,
+def _first(sources: Sequence[Capabilities], name: str) -> Any:
+    return next((value for source in sources if (value := getattr(source, name)) is not None), None)
+
+
+def _limits(operator: Capabilities, listed: Capabilities) -> Capabilities:
+    """The smaller of two stated limits."""
+    return Capabilities(
         context=_smaller(operator.context, listed.context),
         max_input=_smaller(operator.max_input, listed.max_input),
         max_output=_smaller(operator.max_output, listed.max_output),
@@ -134,7 +148,7 @@ def _pinned(native: NativeModel | None, *, with_ladder: bool) -> Capabilities:
     """A native model's metadata. Its ladder counts only for the target that stands for it: elsewhere a target whose
     ladder is unknown is dispatched as unknown, and the catalog must not promise more."""
     if native is None:
-        return Capabilities()
+        return _NOTHING
     return Capabilities(
         context=native.context,
         max_output=native.max_output,
@@ -145,4 +159,4 @@ def _pinned(native: NativeModel | None, *, with_ladder: bool) -> Capabilities:
 
 def _vendor(model: str) -> Capabilities:
     found = vendor_model(model)
-    return Capabilities(context=found.context, modalities=found.modalities) if found else Capabilities()
+    return Capabilities(context=found.context, modalities=found.modalities) if found else _NOTHING

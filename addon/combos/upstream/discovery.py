@@ -12,13 +12,13 @@ from typing import NamedTuple, Protocol
 
 from combos.core.catalog_member import DiscoveredModel
 from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
-from combos.core.facts import Headers
+from combos.core.facts import Dialect, Headers
 from combos.core.registry import Provider, Registry, is_routable
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
 from combos.wire.bodies import BodyError, decode
-from combos.wire.headers import ANTHROPIC_VERSION, HeaderError, get, pair
+from combos.wire.headers import ANTHROPIC_VERSION, HeaderError, get, pair, request_headers
 from combos.wire.model_list import ModelListError, parse_model_list
 
 logger = logging.getLogger(__name__)
@@ -47,6 +47,13 @@ class DiscoveryError(Exception):
     """A list could not be had; the text says why and holds nothing of the answer."""
 
 
+class VendorList(NamedTuple):
+    """A vendor's own list as this client would see it, without content coding. `etag` as it was sent."""
+
+    body: bytes
+    etag: str | None
+
+
 class _Binding(NamedTuple):
     """What a list belongs to: another address or credential makes it another list. `login` is a digest."""
 
@@ -63,6 +70,9 @@ class _State:
     rows: tuple[DiscoveredModel, ...] = ()
     problem: str = ""
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+
+_FAILURES = (DiscoveryError, UpstreamFault, ModelListError, BodyError, HeaderError)
 
 
 class Discovery:
@@ -97,6 +107,26 @@ class Discovery:
             self._forget(name)
         for provider in wanted.values():
             self._refresh_one(provider)
+
+    async def vendor_list(
+        self, provider: Provider, query: str, client_headers: Headers, secrets: Headers
+    ) -> VendorList | None:
+        """The list of a provider that takes the caller's login, fetched for this caller; None when it cannot be had.
+
+        For a client that uses the proxy as its base URL and would otherwise lose the vendor's own models. `secrets`
+        are the caller's credentials as far as they may go to this provider. Takes `TIMEOUT_MS` at most.
+        """
+        dialect = Dialect.RESPONSES
+        try:
+            headers = request_headers(
+                client_headers, dialect=dialect, client_dialect=dialect, model="", configured=provider.config.headers
+            )
+            url = models_url(provider.config) + (f"?{query}" if query else "")
+            async with asyncio.timeout(TIMEOUT_MS / 1000):
+                return await self._fetch(provider, url, headers, secrets)
+        except (TimeoutError, *_FAILURES) as error:
+            logger.debug(f"combos: the model list of {provider.name} cannot be relayed: {error}")
+            return None
 
     async def settle(self) -> None:
         """Wait for the fetches that run now: for commands and tests, never for a request."""
@@ -136,12 +166,13 @@ class Discovery:
     async def _update(self, provider: Provider, state: _State, secrets: Headers) -> None:
         try:
             async with self._slots, asyncio.timeout(TIMEOUT_MS / 1000):
-                body = await self._fetch(provider, secrets)
-            state.rows = parse_model_list(body)
+                url, headers = models_url(provider.config), _headers(provider.config)
+                found = await self._fetch(provider, url, headers, secrets)
+            state.rows = parse_model_list(found.body)
             self._settled(provider, state, "", TTL_S)
         except TimeoutError:
             self._settled(provider, state, "no answer in time", RETRY_S)
-        except (DiscoveryError, UpstreamFault, ModelListError, BodyError, HeaderError) as error:
+        except _FAILURES as error:
             self._settled(provider, state, str(error), RETRY_S)
         finally:
             state.task = None
@@ -152,8 +183,8 @@ class Discovery:
         state.problem = problem
         state.due_at = self._now() + pause_s
 
-    async def _fetch(self, provider: Provider, secrets: Headers) -> bytes:
-        request = OutboundRequest("GET", models_url(provider.config), _headers(provider.config), b"", provider)
+    async def _fetch(self, provider: Provider, url: str, headers: Headers, secrets: Headers) -> VendorList:
+        request = OutboundRequest("GET", url, headers, b"", provider)
         answer = await self._sender.send(request, _TIMEOUTS, secrets)
         try:
             if answer.status != 200:
@@ -161,7 +192,8 @@ class Discovery:
             body = await _bounded(answer)
         finally:
             answer.close()
-        return decode(get(answer.headers, "content-encoding"), body, BODY_MAX)
+        whole = decode(get(answer.headers, "content-encoding"), body, BODY_MAX)
+        return VendorList(whole, get(answer.headers, "etag"))
 
 
 def has_live_list(provider: Provider) -> bool:
