@@ -1,0 +1,63 @@
+"""What is relied upon of mitmproxy, by behaviour, as far as the tests of the layer do not show it."""
+
+import asyncio
+
+import pytest
+from mitmproxy import exceptions
+from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.server import TimeoutWatchdog
+
+from combos.mitm.internals import connection_handler, keep_client_open
+from combos.mitm.writer import ResponseWriter
+from mitm.harness import (
+    h1_client,
+)
+from mitm.streaming import GET, Answering, Start, body_of, greet
+
+
+async def test_the_watchdog_leaves_a_silent_answer_alone() -> None:
+    closed: list[bool] = []
+
+    async def close() -> None:
+        closed.append(True)
+
+    async def silence(*, guarded: bool) -> bool:
+        closed.clear()
+        watchdog = TimeoutWatchdog(1, close)
+        watchdog.timeout = 0.1  # type: ignore[assignment]
+        watching = asyncio.create_task(watchdog.watch())
+        with watchdog.disarm():  # a slow hook, over the first check
+            await asyncio.sleep(0.12)
+        with keep_client_open(watchdog) if guarded else watchdog.disarm():
+            await asyncio.sleep(0.15)
+        watching.cancel()
+        return bool(closed)
+
+    assert await silence(guarded=False)  # the reason why `disarm` alone is not relied upon
+    assert not await silence(guarded=True)
+
+
+async def test_the_handler_of_a_client_is_found_by_its_id(start: Start) -> None:
+    found = []
+
+    async def look(flow: HTTPFlow, writer: ResponseWriter) -> None:
+        found.append(connection_handler(flow.client_conn))
+        await greet(flow, writer)
+
+    proxy = await start(Answering(look))
+    async with h1_client(proxy) as client:
+        client.send(GET)
+        await client.head()
+        assert found == proxy.handlers
+        await body_of(client)
+
+
+async def test_a_flow_can_be_killed_only_while_it_is_live(start: Start) -> None:
+    answering = Answering(greet)
+    proxy = await start(answering)
+    async with h1_client(proxy) as client:
+        client.send(GET)
+        await client.head()
+        await body_of(client)
+    with pytest.raises(exceptions.ControlException):
+        answering.flows[0].kill()
