@@ -206,6 +206,11 @@ class Play:
 
     # -- conveniences
 
+    def skip(self) -> "Play":
+        """What has come so far need not be expected."""
+        self.pending.clear()
+        return self
+
     def answer(
         self, attempt: int, status: int, body: bytes | str | dict[str, object] = b"", headers: Headers = JSON
     ) -> "Play":
@@ -250,8 +255,16 @@ EFFORT_MEMBERS = {"reasoning", "reasoning_effort", "thinking", "output_config", 
 def same_but_routing(sent: bytes, original: bytes) -> bool:
     """Whether two bodies agree in everything that routing may not change."""
     changed = {"model", "user", "service_tier", "thinking_budget"} | EFFORT_MEMBERS
-    a, b = ({k: v for k, v in json.loads(raw).items() if k not in changed} for raw in (sent, original))
+    a, b = ({k: public(v) for k, v in json.loads(raw).items() if k not in changed} for raw in (sent, original))
     return bool(a == b)
+
+
+def public(value: object) -> object:
+    """Input items without the member that is Codex's own."""
+    if not isinstance(value, list):
+        return value
+    private = "internal_chat_message_metadata_passthrough"
+    return [{k: v for k, v in item.items() if k != private} if isinstance(item, dict) else item for item in value]
 
 
 def sends(key: str) -> Expect:

@@ -1,6 +1,6 @@
 """What a turn asks of its host, in the order in which it is to be done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from combos.core.facts import Headers
 from combos.core.registry import Provider, Target
@@ -13,8 +13,8 @@ class OutboundRequest:
 
     method: str
     url: str
-    headers: Headers
-    body: bytes
+    headers: Headers = field(repr=False)
+    body: bytes = field(repr=False)
     provider: Provider
 
 

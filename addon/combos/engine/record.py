@@ -59,7 +59,8 @@ def trail(record: TurnRecord) -> str:
     steps = " → ".join(_step(attempt) for attempt in record.attempts)
     notes = [*_hops(len(record.attempts) - 1), *_waited(record.waits_ms), *_ending(record), *_took(record)]
     name = record.requested_model if record.combo is None else record.combo
-    return f"{name}: {steps or record.status or 'no answer'} ({', '.join(notes)})"
+    shown = f"{name}: {steps or record.status or 'no answer'}"
+    return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
 def _step(attempt: AttemptRecord) -> str:

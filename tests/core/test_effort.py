@@ -1,0 +1,209 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from combos.core.effort import OMIT, EffortPolicy, effort_changes
+from combos.core.facts import Dialect
+
+WIDE = ("low", "medium", "high", "xhigh")
+TOP = ("low", "medium", "high", "xhigh", "max", "ultra")
+
+
+def policy(ladder: tuple[str, ...] | None, default: str | None = None, **fields: Any) -> EffortPolicy:
+    return EffortPolicy(ladder, default, **fields)
+
+
+def applied(body: dict[str, Any], changes: dict[tuple[str, ...], object]) -> dict[str, Any]:
+    """The body with the changes, by the rules of splicing."""
+    out: dict[str, Any] = {k: dict(v) if isinstance(v, dict) else v for k, v in body.items()}
+    for path, value in changes.items():
+        parent = out if len(path) == 1 else out.setdefault(path[0], {})
+        if value is None:
+            parent.pop(path[-1], None)
+        else:
+            parent[path[-1]] = value
+    return out
+
+
+def sent(dialect: Dialect, body: dict[str, Any], rule: EffortPolicy, model: str = "m") -> dict[str, Any]:
+    return applied(body, effort_changes(dialect, body, model, rule))
+
+
+def R(**reasoning: Any) -> dict[str, Any]:
+    return {"reasoning": reasoning}
+
+
+FORCED: dict[str, Any] = {"forced": True}
+ADAPTIVE: dict[str, Any] = {"adaptive": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "expected"),
+    [
+        ({}, policy(WIDE, "max"), R(effort="xhigh")),
+        (R(summary="auto"), policy(WIDE, "max"), R(summary="auto", effort="xhigh")),
+        (R(effort="low"), policy(WIDE, "max"), R(effort="low")),
+        (R(effort="high"), policy(WIDE, "low", **FORCED), R(effort="low")),
+        (R(effort="none"), policy(WIDE, "low", **FORCED), R(effort="none")),
+        (R(effort="minimal"), policy(WIDE, "high", **FORCED), R(effort="low")),
+        (R(effort="odd"), policy(WIDE, "low", **FORCED), R(effort="odd")),
+        ({"reasoning": None}, policy(WIDE, "low", **FORCED), {"reasoning": None}),
+        (R(effort=None), policy(WIDE, "low"), R(effort=None)),
+        (R(effort="high", summary="auto"), policy((), "low"), R(summary="auto")),
+        (R(effort="high"), policy((), "low", **FORCED), {}),
+        ({}, policy((), "low"), {}),
+        (R(effort="high"), policy(None, "low", **ADAPTIVE), {}),
+        ({}, policy(None, "low", **ADAPTIVE), {}),
+        (R(effort="high"), policy(None, "low", **FORCED), R(effort="high")),
+        ({}, policy(None, "low"), {}),
+        (R(effort="ultra"), policy(None), R(effort="ultra")),
+        ({"reasoning_effort": "high", "thinking": {}, "thinking_budget": 5, "x": 1}, policy(()), {"x": 1}),
+        # the caller's own effort on a known ladder
+        (R(effort="max"), policy(WIDE), R(effort="xhigh")),
+        (R(effort="low"), policy(("high", "xhigh")), R(effort="high")),
+        (R(effort="minimal"), policy(("minimal", "low")), R(effort="minimal")),
+        (R(effort="minimal"), policy(("high",)), R(effort="high")),
+        (R(effort="ultra"), policy(TOP), R(effort="max")),
+        ({}, policy(TOP, "ultra"), R(effort="max")),
+        (R(effort="high"), policy(("none", "minimal")), R(effort="high")),
+        # provider renames
+        (R(effort="high"), policy(WIDE, renames={"high": "deep"}), R(effort="deep")),
+        (R(effort="high", summary="auto"), policy(WIDE, renames={"high": OMIT}), R(summary="auto")),
+        ({}, policy(WIDE, "high", renames={"high": "deep"}), R(effort="deep")),
+        # the native backend clamps only the two top rungs
+        (R(effort="max"), policy(WIDE, clamps_top_only=True), R(effort="xhigh")),
+        (R(effort="minimal"), policy(WIDE, clamps_top_only=True), R(effort="minimal")),
+    ],
+)
+def test_responses(body: dict[str, Any], rule: EffortPolicy, expected: dict[str, Any]) -> None:
+    assert sent(Dialect.RESPONSES, body, rule) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "expected"),
+    [
+        ({}, policy(WIDE, "max"), {"reasoning_effort": "xhigh"}),
+        ({"reasoning_effort": "max"}, policy(WIDE, "low"), {"reasoning_effort": "xhigh"}),
+        ({"reasoning_effort": "high"}, policy(WIDE, "low", **FORCED), {"reasoning_effort": "low"}),
+        (R(effort="high"), policy(WIDE, "low", **FORCED), R(effort="low")),
+        (R(summary="auto"), policy(WIDE, "low"), {"reasoning": {"summary": "auto"}, "reasoning_effort": "low"}),
+        ({"reasoning_effort": None}, policy(WIDE, "low", **FORCED), {"reasoning_effort": None}),
+        ({"reasoning_effort": "high", **R(effort="high", summary="a"), "thinking": {}}, policy(()), R(summary="a")),
+        ({"reasoning_effort": "high"}, policy(None), {"reasoning_effort": "high"}),
+    ],
+)
+def test_chat(body: dict[str, Any], rule: EffortPolicy, expected: dict[str, Any]) -> None:
+    assert sent(Dialect.CHAT, body, rule) == expected
+
+
+OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-8"
+ADAPT = {"type": "adaptive"}
+
+
+def level(effort: str, **more: Any) -> dict[str, Any]:
+    return {"output_config": {"effort": effort, **more}}
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "rule", "expected"),
+    [
+        (NEW, {"temperature": 1, "top_p": 1}, policy(WIDE, "high"), {"thinking": ADAPT, **level("high")}),
+        (NEW, {"thinking": ADAPT}, policy(WIDE, "high"), {"thinking": ADAPT, **level("high")}),
+        (NEW, {"thinking": ADAPT, **level("low")}, policy(WIDE, "high"), {"thinking": ADAPT, **level("low")}),
+        (
+            NEW,
+            {"thinking": ADAPT, **level("low")},
+            policy(WIDE, "high", **FORCED),
+            {"thinking": ADAPT, **level("high")},
+        ),
+        (NEW, {"thinking": {"type": "disabled"}}, policy(WIDE, "high", **FORCED), {"thinking": {"type": "disabled"}}),
+        (NEW, level("max"), policy(WIDE), level("xhigh")),
+        (NEW, level("max", format={}), policy(()), {"output_config": {"format": {}}}),
+        (NEW, {"thinking": ADAPT, **level("max")}, policy(None, **ADAPTIVE), {}),
+        (
+            NEW,
+            {"tool_choice": {"type": "any"}},
+            policy(WIDE, "high"),
+            {"tool_choice": {"type": "any"}, **level("high")},
+        ),
+        (
+            OLD,
+            {"max_tokens": 100, "temperature": 1},
+            policy(WIDE, "low"),
+            {"max_tokens": 12_288, "thinking": {"type": "enabled", "budget_tokens": 4096}},
+        ),
+        (
+            OLD,
+            {"max_tokens": 64_000},
+            policy(("max",), "max"),
+            {"max_tokens": 32_000, "thinking": {"type": "enabled", "budget_tokens": 27_904}},
+        ),
+        (OLD, {"tool_choice": {"type": "tool"}}, policy(WIDE, "high"), {"tool_choice": {"type": "tool"}}),
+        (
+            OLD,
+            {"thinking": {"type": "enabled", "budget_tokens": 20_000}, "max_tokens": 30_000},
+            policy(WIDE, "low", **FORCED),
+            {"thinking": {"type": "enabled", "budget_tokens": 4096}, "max_tokens": 30_000},
+        ),
+        (
+            OLD,
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            policy(WIDE, "high"),
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
+    ],
+)
+def test_messages(model: str, body: dict[str, Any], rule: EffortPolicy, expected: dict[str, Any]) -> None:
+    assert sent(Dialect.MESSAGES, body, rule, model) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "adaptive"),
+    [
+        ("claude-sonnet-5", True),
+        ("claude-sonnet-5-20260101", True),
+        ("claude-opus-4-7", True),
+        ("claude-opus-4-10", True),
+        ("claude-opus-5", True),
+        ("anthropic/claude-fable-1", True),
+        ("claude-opus-4-6", False),
+        ("claude-opus-4-20250514", False),
+        ("claude-sonnet-4-5-20250929", False),
+        ("claude-3-7-sonnet-latest", False),
+    ],
+)
+def test_families_with_effort_levels(model: str, adaptive: bool) -> None:
+    changes = effort_changes(Dialect.MESSAGES, {"max_tokens": 100}, model, policy(WIDE, "low"))
+    assert (changes[("thinking",)] == ADAPT) is adaptive
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["reasoning", "reasoning_effort", "thinking", "output_config", "tool_choice"]),
+        st.none()
+        | st.text()
+        | st.integers()
+        | st.dictionaries(
+            st.sampled_from(["effort", "type", "budget_tokens", "summary"]),
+            st.none() | st.text(max_size=8) | st.sampled_from(["low", "max", "enabled"]) | st.integers(),
+        ),
+    ),
+    st.sampled_from([(), None, WIDE, ("high",)]),
+    st.sampled_from([None, "low", "max"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(list(Dialect)),
+)
+def test_no_body_is_too_odd_and_a_second_look_changes_nothing(
+    body: dict[str, Any],
+    ladder: tuple[str, ...] | None,
+    default: str | None,
+    forced: bool,
+    adaptive: bool,
+    dialect: Dialect,
+) -> None:
+    rule = policy(ladder, default, forced=forced, adaptive=adaptive)
+    once = sent(dialect, body, rule)
+    assert sent(dialect, once, rule) == once
