@@ -72,6 +72,7 @@ class Case:
         combo: Mapping[str, Any] | None = None,
         providers: Mapping[str, Mapping[str, Any]] | None = None,
         urls: Mapping[str, str] | None = None,
+        weights: Sequence[int] = (),
         **stubs: Script | list[Script],
     ) -> None:
         self.wire = wire
@@ -86,6 +87,7 @@ class Case:
         self.targets = list(targets) or known
         self._combo = dict(combo or {})
         self._providers = dict(providers or {})
+        self._weights = weights
 
     @property
     def model(self) -> str:
@@ -113,7 +115,9 @@ class Case:
 
     def combo(self) -> dict[str, Any]:
         split = (target.partition("/")[::2] for target in self.targets)
-        rows = [{"provider": self.provider(name), "model": model} for name, model in split]
+        rows: list[dict[str, Any]] = [{"provider": self.provider(name), "model": model} for name, model in split]
+        for row, weight in zip(rows, self._weights, strict=False):
+            row["weight"] = weight
         return {"targets": rows, **self._combo}
 
     async def play(self, stub: str, request: Request, connection: Connection) -> None:
