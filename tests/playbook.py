@@ -104,6 +104,7 @@ class World:
         body: bytes | None = None,
         headers: Headers = (),
         lane: str | None = None,
+        caller: str = "",
         **fields: object,
     ) -> TurnRequest:
         facts = request_facts(path or PATHS[self.wire], body or self.body(model, **fields))
@@ -118,6 +119,7 @@ class World:
             unusable=self._unusable,
             draw=lambda: self.draws.pop(0),
             lane=lane,
+            caller=caller,
             spent=lambda t: t.key in self.spent,
             reset_at=lambda t: self.resets.get(t.key),
         )

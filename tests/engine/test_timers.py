@@ -1,7 +1,7 @@
 """The opt-in timers: first output, hedge, affinity."""
 
 from combos.core.facts import TransportFault
-from combos.engine.events import ChunkReceived, ClientGone, Ended, Failed, Started, WaitOver
+from combos.engine.events import ChunkReceived, ClientGone, Ended, Failed, HeadReceived, Started, WaitOver
 from combos.engine.record import Outcome
 from playbook import (
     After,
@@ -157,3 +157,9 @@ def test_without_the_option_a_lane_changes_nothing() -> None:
     for expected in ("alpha/m1", "beta/m2"):
         play = world.turn(lane="x") >> Started() << sends(expected)
         play.stream(0, *ok())
+
+
+def test_an_error_body_under_way_is_read_to_its_end() -> None:
+    play = start(World(config(firstOutputTimeoutMs=3000))) << waits(3000)
+    play >> HeadReceived(0, 429, ()) >> After(3000) >> WaitOver(1) >> Ended(0) << discards(0) << sends("beta/m2")
+    assert play.record.attempts[0].result == "http 429"

@@ -121,6 +121,7 @@ class Attempt:
         self._request = request
         self._options = options
         self._inspects = inspects
+        self._dialect = pick.target.dialect or request.facts.dialect
         self._held = Prefix(options.prefix_bytes, options.prefix_chunks)
         self._inspector: StreamInspector | None = None
         self._decoder: Decoder | None = None
@@ -143,11 +144,12 @@ class Attempt:
     def feed(self, data: bytes, now_ms: int) -> bool:
         """Show relayed bytes to the inspector; True when the turn has to look: an unsettled terminal, or silence."""
         self._sink(data)
-        if data[:1] == b":":
+        if data.startswith(b":"):
             self._listen(data, now_ms)
         else:
             self._heard_ms = now_ms
-        return self.is_silent or (not self.settled and self.terminal is not None)
+        inspector = self._inspector
+        return self.is_silent or (not self.settled and inspector is not None and inspector.terminal is not None)
 
     def _listen(self, data: bytes, now_ms: int) -> None:
         """Comments keep a connection alive, but clients that wait for events do not count them: nor do we."""
@@ -170,6 +172,11 @@ class Attempt:
     def has_output(self) -> bool:
         """Whether an output event has been seen."""
         return self._inspector is not None and self._inspector.output
+
+    @property
+    def is_refusing(self) -> bool:
+        """Whether the head said that this is no success, so that an error body is being read."""
+        return self.status >= 300
 
     @property
     def response_id(self) -> str | None:
@@ -215,7 +222,7 @@ class Attempt:
         return None
 
     def _open_stream(self, coding: str | None) -> Step:
-        self._inspector = inspector(self._request.facts.dialect)
+        self._inspector = inspector(self._dialect)
         self._sink = self._inspector.feed
         self._state = self._holding
         if coding is not None:
@@ -288,7 +295,7 @@ class Attempt:
             body = decode(_coding(self.headers), whole.body, self._options.answer_bytes)
         except BodyError:
             return self._broken(TransportFault.MALFORMED)
-        answer = whole_answer(self._request.facts.dialect, body)
+        answer = whole_answer(self._dialect, body)
         self.record.usage, self.record.response_model = answer.usage, answer.model
         failure = answer.failure
         if failure is None:

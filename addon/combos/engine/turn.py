@@ -212,7 +212,8 @@ class Turn:
 
     def _first_output_due(self, attempt: Attempt, now: Now) -> None:
         """Hop from a target that showed no output in time, unless there is nobody else to ask: then it may go on."""
-        if self._selector is None or self._client.owner is not None or attempt.ordinal not in self._client.flying:
+        gone = self._client.owner is not None or attempt.ordinal not in self._client.flying
+        if self._selector is None or gone or attempt.is_refusing:
             return
         if len(self._client.flying) > 1 or self._selector.has_other(self._tried, now):
             self._refused(attempt, attempt.no_output_in_time(), now)
@@ -252,6 +253,7 @@ class Turn:
         given = refused.given
         if isinstance(given, Whole) and not self._accounts.counts:
             given = answers.without_policy_refusal(self._request, attempt.pick.target, given, now)
+            self.record.reason = "policy refusal" if given is not refused.given else self.record.reason
         self._last = (attempt, given)
         if not verdict.hop or not self._accounts.counts:
             self._give(self._last, Outcome.EXHAUSTED if verdict.hop else Outcome.TERMINAL, now)
