@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from combos.core.facts import Dialect
-from combos.wire.translate.ir import Request
+from combos.wire.translate.ir import Request, Schema
 from combos.wire.translate.profile import TargetProfile
 from combos.wire.translate.shape import Json
 
@@ -167,7 +167,7 @@ def prune(request: Request, client: Dialect, target: Dialect, profile: TargetPro
         value = getattr(request, row.name)
         if value is None or value == []:
             continue
-        if target in row.carried and (row.flag is None or getattr(profile, row.flag)):
+        if _carries(row, value, target, profile):
             if row.name == "stop":
                 _limit_stops(request, client, target)
             continue
@@ -175,6 +175,12 @@ def prune(request: Request, client: Dialect, target: Dialect, profile: TargetPro
         if client not in row.spelling or (row.name == "parallel" and value is True):
             continue  # derived here, or the default everywhere: nothing of the client's is lost
         request.dropped.add(row.spelling[client])
+
+
+def _carries(row: Field, value: object, target: Dialect, profile: TargetProfile) -> bool:
+    if target is Dialect.MESSAGES and isinstance(value, Schema) and value.schema is None:
+        return False  # this API constrains to a schema or not at all
+    return target in row.carried and (row.flag is None or getattr(profile, row.flag))
 
 
 def _limit_stops(request: Request, client: Dialect, target: Dialect) -> None:

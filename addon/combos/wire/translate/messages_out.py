@@ -58,8 +58,6 @@ def _settings(request: Request, body: Json) -> None:
     if request.schema is not None and request.schema.schema is not None:
         output = body.setdefault("output_config", {})
         output["format"] = {"type": "json_schema", "schema": request.schema.schema}
-    elif request.schema is not None:
-        request.dropped.add("json_object")
     if "thinking" not in body or body["thinking"]["type"] == "disabled":
         rows = (("temperature", request.temperature), ("top_p", request.top_p), ("top_k", request.top_k))
         body.update((name, value) for name, value in rows if value is not None)
