@@ -91,3 +91,18 @@ def test_round_robin_batches_end_on_any_hop() -> None:
     play = world.turn() >> Started() << sends("alpha/m1")
     play.answer(0, 400, local).skip() >> ClientGone()
     assert (world.cooling(), world.state.peek_rotation("main").active) == ({}, "beta/m2")
+
+
+def test_a_hop_with_nobody_left_ends_the_batch_too() -> None:
+    world = World(config("alpha/m1", strategy="round-robin", stickyLimit=5))
+    play = world.turn() >> Started() << sends("alpha/m1")
+    assert world.state.peek_rotation("main").active == "alpha/m1"
+    play.answer(0, 503, b"")
+    assert (world.state.peek_rotation("main").active, world.state.peek_rotation("main").served) == (None, 0)
+
+
+def test_a_stop_leaves_the_batch_alone() -> None:
+    world = World(config("alpha/m1", strategy="round-robin", stickyLimit=5))
+    play = world.turn() >> Started() << sends("alpha/m1")
+    play.answer(0, 400, b"")
+    assert world.state.peek_rotation("main").active == "alpha/m1"

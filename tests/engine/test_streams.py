@@ -350,3 +350,10 @@ def outcome(pieces: list[bytes]) -> tuple[object, ...]:
     assert not any(isinstance(c, End) for c in play.log) or play.client_bytes == b"".join(pieces)
     attempt = play.record.attempts[0]
     return (play.calls, world.cooling(), play.client_bytes, kinds, attempt.result, attempt.verdict, attempt.usage)
+
+
+def test_output_in_the_unfinished_last_frame_commits(world: World) -> None:
+    cut = delta("x").rstrip(b"\n")
+    play = started(world, created(), cut) >> Ended(0) << commits(0) << relays(created() + cut)
+    play << breaks(b"response.failed") << finishes(Outcome.CUT)
+    play.done()
