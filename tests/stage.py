@@ -101,8 +101,9 @@ class Case:
         return [request for name, request in zip(self.calls, self.requests, strict=True) if name == stub]
 
     def providers(self, origin: str) -> dict[str, Any]:
+        """The provider objects. A field given as None is left out."""
         names = dict.fromkeys(target.partition("/")[0] for target in self.targets)
-        return {
+        rows = {
             self.provider(name): {
                 "adapter": self.wire.adapter,
                 "baseUrl": self._urls.get(name, f"{origin}/{self.id}/{name}/v1"),
@@ -112,6 +113,7 @@ class Case:
             }
             for name in names
         }
+        return {name: {key: value for key, value in row.items() if value is not None} for name, row in rows.items()}
 
     def combo(self) -> dict[str, Any]:
         split = (target.partition("/")[::2] for target in self.targets)
@@ -134,28 +136,10 @@ def _scripts(given: Script | list[Script]) -> list[Sequence[Step]]:
     return [[Send(script)] if isinstance(script, bytes) else script for script in many]
 
 
-class Stage:
-    """A running proxy with its cases."""
+class Asker:
+    """Asks the proxy on `port` of 127.0.0.1 for a case's combo, at the proxy's own address."""
 
-    def __init__(self, proxy: Proxy, combos: Combos, clock: Clock, server: RawServer) -> None:
-        assert combos.service is not None
-        self.proxy = proxy
-        self.port = proxy.port
-        self.combos = combos
-        self.service: Service = combos.service
-        self.clock = clock
-        self.server = server
-        self.flows: list[HTTPFlow] = []
-
-    def cooling(self, case: Case) -> dict[str, int]:
-        """Target → milliseconds left, for the targets that are cooling."""
-        left = {
-            target: self.service.state.cooldowns.remaining(
-                CooldownKey(case.id, f"{case.id}-{target}"), self.clock.mono_ms
-            )
-            for target in case.targets
-        }
-        return {target: ms for target, ms in left.items() if ms}
+    port: int
 
     def request(self, case: Case, body: bytes | None = None, headers: Pairs = (), **fields: Any) -> bytes:
         """The client's request for the case's combo, as bytes."""
@@ -180,6 +164,30 @@ class Stage:
     async def ask_all(self, cases: Sequence[Case], **fields: Any) -> list[Answer]:
         """One request for each of the cases, at the same time."""
         return await asyncio.gather(*(self.ask(case, **fields) for case in cases))
+
+
+class Stage(Asker):
+    """A running proxy with its cases."""
+
+    def __init__(self, proxy: Proxy, combos: Combos, clock: Clock, server: RawServer) -> None:
+        assert combos.service is not None
+        self.proxy = proxy
+        self.port = proxy.port
+        self.combos = combos
+        self.service: Service = combos.service
+        self.clock = clock
+        self.server = server
+        self.flows: list[HTTPFlow] = []
+
+    def cooling(self, case: Case) -> dict[str, int]:
+        """Target → milliseconds left, for the targets that are cooling."""
+        left = {
+            target: self.service.state.cooldowns.remaining(
+                CooldownKey(case.id, f"{case.id}-{target}"), self.clock.mono_ms
+            )
+            for target in case.targets
+        }
+        return {target: ms for target, ms in left.items() if ms}
 
 
 class Deferred:
@@ -216,16 +224,8 @@ _names = itertools.count()
 
 
 @asynccontextmanager
-async def stage(
-    confdir: Path,
-    *cases: Case,
-    addons: Sequence[object] = (),
-    document: Mapping[str, Any] | None = None,
-    combos_options: Mapping[str, Any] | None = None,
-    tls: ssl.SSLContext | None = None,
-    **options: Any,
-) -> AsyncIterator[Stage]:
-    """Start everything; at the end, fail if something was logged as an error or with a traceback."""
+async def stubs(*cases: Case, tls: ssl.SSLContext | None = None) -> AsyncIterator[RawServer]:
+    """Name the cases and serve their stub providers, all on one port."""
     for case in cases:
         case.id = f"c{next(_names)}"
     by_id = {case.id: case for case in cases}
@@ -236,6 +236,21 @@ async def stage(
         await by_id[case_id].play(stub, request, connection)
 
     async with RawServer([Again([serve])], tls=tls) as server:
+        yield server
+
+
+@asynccontextmanager
+async def stage(
+    confdir: Path,
+    *cases: Case,
+    addons: Sequence[object] = (),
+    document: Mapping[str, Any] | None = None,
+    combos_options: Mapping[str, Any] | None = None,
+    tls: ssl.SSLContext | None = None,
+    **options: Any,
+) -> AsyncIterator[Stage]:
+    """Start everything; at the end, fail if something was logged as an error or with a traceback."""
+    async with stubs(*cases, tls=tls) as server:
         path = confdir / f"combos-{next(_names)}.json"
         path.write_text(json.dumps(document_of(cases, server.url, document or {})))
         combos, clock, flows = Combos(), Clock(), _Flows()
@@ -246,7 +261,7 @@ async def stage(
             ) as proxy:
                 made = Stage(proxy, combos, clock, server)
                 made.flows = flows.flows
-                _observe(made.service, clock, by_id)
+                _observe(made.service, clock, {case.id: case for case in cases})
                 yield made
 
 
