@@ -1,0 +1,78 @@
+"""Where a configuration names a combo by its public id: who depends on one, and how names follow a rename.
+
+A bare native alias is never followed: the same word also means the dormant native model.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from combos.core.names import canonical_model
+
+type Document = dict[str, Any]
+
+
+def public_names(combo_id: str, combo: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that mean this combo and nothing else: `combo/<id>`, and its alias unless that is native."""
+    alias = combo.get("alias")
+    names = [canonical_model(combo_id)]
+    if isinstance(alias, str) and alias.strip() and not combo.get("nativeAlias"):
+        names.append(alias.strip())
+    return tuple(names)
+
+
+def renamed(old: tuple[str, Mapping[str, Any]], new: tuple[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Name → what it is called now, for every name of a definition that its successor no longer has."""
+    before, after = public_names(*old), public_names(*new)
+    moved = {name: after[-1] for name in before[1:] if name not in after}
+    if before[0] != after[0]:
+        moved[before[0]] = after[0]
+    return moved
+
+
+def follow(document: Document, moved: Mapping[str, str]) -> None:
+    """Rewrite every reference to a moved name, in place."""
+    if "disabledModels" in document:
+        document["disabledModels"] = list(dict.fromkeys(moved.get(name, name) for name in document["disabledModels"]))
+    redirects = document.get("blockedModelRedirects", {})
+    for model, instead in redirects.items():
+        redirects[model] = moved.get(instead, instead)
+    for combo in document.get("combos", {}).values():
+        model = combo.get("decisionModel")
+        if isinstance(model, str):
+            combo["decisionModel"] = _followed(model, moved)
+
+
+def forget(document: Document, names: tuple[str, ...]) -> None:
+    """Take the names of a combo that is gone from the list of hidden models, in place."""
+    if "disabledModels" in document:
+        document["disabledModels"] = [name for name in document["disabledModels"] if name not in names]
+
+
+def deciding_by(document: Document, names: tuple[str, ...]) -> list[str]:
+    """Ids of the combos whose decision model is one of these names, with or without a suffix."""
+    found = []
+    for combo_id, combo in document.get("combos", {}).items():
+        model = combo.get("decisionModel")
+        if isinstance(model, str) and any(_means(model, name) for name in names):
+            found.append(combo_id)
+    return found
+
+
+def using_provider(document: Document, provider: str) -> list[str]:
+    """Ids of the combos that name a provider: as a target, decision provider, or provider of the decision model."""
+    return [combo_id for combo_id, combo in document.get("combos", {}).items() if _uses(combo, provider)]
+
+
+def _uses(combo: Mapping[str, Any], provider: str) -> bool:
+    targets = any(target["provider"] == provider for target in combo["targets"])
+    model = combo.get("decisionModel") or ""
+    return targets or combo.get("decisionProvider") == provider or model.startswith(f"{provider}/")
+
+
+def _means(model: str, name: str) -> bool:
+    return model == name or model.startswith(f"{name}--")
+
+
+def _followed(model: str, moved: Mapping[str, str]) -> str:
+    name = next((name for name in moved if _means(model, name)), None)
+    return model if name is None else moved[name] + model[len(name) :]
