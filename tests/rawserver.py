@@ -255,6 +255,7 @@ class RawServer:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        lowest = writer.transport
         self.live.add(task)
         index, self.connections = self.connections, self.connections + 1
         with contextlib.suppress(OSError):
@@ -269,10 +270,12 @@ class RawServer:
         except Exception as exc:
             self.errors.append(exc)
         finally:
-            self.live.discard(task)
             writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+                async with asyncio.timeout(0.2):
+                    await writer.wait_closed()
+            lowest.abort()  # also what a failed upgrade to TLS left open
+            self.live.discard(task)
 
 
 def parse_head(data: bytes) -> Request:

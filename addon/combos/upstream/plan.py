@@ -4,7 +4,7 @@ Refuses destinations: another host than the provider's, a forbidden network, the
 """
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from multidict import CIMultiDict
 from yarl import URL
@@ -29,8 +29,8 @@ class Plan:
 
     method: str
     url: URL
-    headers: CIMultiDict[str]
-    body: bytes
+    headers: CIMultiDict[str] = field(repr=False)
+    body: bytes = field(repr=False)
     where: str
     allow_private: bool
     context: ssl.SSLContext | bool

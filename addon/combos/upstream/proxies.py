@@ -31,7 +31,7 @@ class ProxyRoute:
     """A proxy to use. `headers` go to the proxy: with CONNECT for TLS targets, with the request itself otherwise."""
 
     url: URL
-    headers: CIMultiDict[str]
+    headers: CIMultiDict[str] = field(repr=False)
 
 
 def route_for(target: URL, provider: Provider, default: ProxySettings | None) -> ProxyRoute | None:
