@@ -170,7 +170,7 @@ async def send_tls(upstream: Upstream, server: RawServer) -> None:
 
 
 async def send_much(upstream: Upstream, server: RawServer) -> None:
-    await upstream.send(outbound(server.url, body=b"x" * 20_000_000), PATIENT)
+    await upstream.send(outbound(server.url, body=b"x" * 8_000_000), PATIENT)
 
 
 async def read_on(upstream: Upstream, server: RawServer) -> None:

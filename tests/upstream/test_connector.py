@@ -1,0 +1,140 @@
+"""The pool: which connections are kept, which are closed, and which dead ones are replaced."""
+
+import asyncio
+
+import pytest
+
+from combos.core.facts import TransportFault
+from combos.upstream.session import Upstream, UpstreamSettings
+from exchanges import PATIENT, body_of, exchange, fault_of_exchange, outbound
+from rawserver import (
+    Again,
+    ClientGone,
+    Close,
+    Expect,
+    RawServer,
+    Reset,
+    Send,
+    Signal,
+    Stall,
+    Step,
+    chunk,
+    event_head,
+    head,
+    response,
+)
+
+SERVE = [Again([Expect(), Send(response(200, b"{}"))])]
+
+
+async def test_connections_are_kept_for_everybody(upstream: Upstream) -> None:
+    async with RawServer(SERVE) as server:
+        for name in ("one", "two"):
+            await exchange(upstream, outbound(server.url, name=name))
+        assert server.connections == 1
+
+
+async def test_a_body_that_arrived_whole_keeps_its_connection_unread(upstream: Upstream) -> None:
+    async with RawServer(SERVE) as server:
+        async with upstream.open(outbound(server.url), PATIENT) as answer:
+            assert answer.status == 200
+        await exchange(upstream, outbound(server.url))
+        assert server.connections == 1
+
+
+async def test_an_unfinished_answer_is_closed_at_once(upstream: Upstream) -> None:
+    gone = asyncio.Event()
+    async with RawServer([Expect(), Send(event_head() + chunk(b"x")), ClientGone(gone)], SERVE) as server:
+        async with upstream.open(outbound(server.url), PATIENT) as answer:
+            assert await answer.read_some() == b"x"
+        await asyncio.wait_for(gone.wait(), 5)
+        await exchange(upstream, outbound(server.url))
+        assert server.connections == 2
+
+
+async def stale_pool(upstream: Upstream, server: RawServer, release: asyncio.Event, size: int = 1) -> None:
+    """Fill the pool with connections whose other ends will act as soon as they get a second request."""
+    answers = [await upstream.send(outbound(server.url), PATIENT) for _ in range(size)]
+    release.set()
+    for answer in answers:
+        await body_of(answer)
+    assert server.connections == size
+
+
+@pytest.mark.parametrize("end", [Close(), Reset()], ids=["close", "reset"])
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_a_dead_pooled_connection_is_replaced(upstream: Upstream, end: Step, method: str) -> None:
+    release = asyncio.Event()
+    once = [Expect(), Send(head(200, [(b"Content-Length", b"2")])), Stall(release), Send(b"{}"), Expect(), end]
+    async with RawServer(once, once, once, once, once, SERVE) as server:
+        await stale_pool(upstream, server, release, size=5)
+        assert await exchange(upstream, outbound(server.url, method=method)) == (200, b"{}")
+        assert server.connections == 6, "one dead connection is enough to distrust the others"
+        assert len(server.requests) == 7
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_the_replacement_is_not_replaced(upstream: Upstream, method: str) -> None:
+    release = asyncio.Event()
+    once = [Expect(), Send(head(200, [(b"Content-Length", b"2")])), Stall(release), Send(b"{}"), Expect(), Close()]
+    async with RawServer(once, [Expect(), Close()]) as server:
+        await stale_pool(upstream, server, release)
+        fault = await fault_of_exchange(upstream, outbound(server.url, method=method))
+        assert fault is not None
+        assert fault.fault is TransportFault.CLOSED
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_a_fresh_connection_is_never_replaced(upstream: Upstream, method: str) -> None:
+    async with RawServer([Expect(), Close()]) as server:
+        fault = await fault_of_exchange(upstream, outbound(server.url, method=method))
+        assert fault is not None
+        assert fault.fault is TransportFault.CLOSED
+        assert server.connections == 1
+
+
+async def test_a_pooled_connection_that_began_to_answer_is_not_replaced(upstream: Upstream) -> None:
+    release = asyncio.Event()
+    release.set()
+    once = [Expect(), Send(response(200, b"{}")), Expect(), Send(b"HTTP/1.1 200 OK\r\nConte"), Close()]
+    async with RawServer(once, SERVE) as server:
+        await exchange(upstream, outbound(server.url))
+        fault = await fault_of_exchange(upstream, outbound(server.url))
+        assert fault is not None
+        assert fault.fault is TransportFault.CLOSED
+        assert server.connections == 1
+
+
+async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream) -> None:
+    spoken = asyncio.Event()
+    unasked = response(200, b"stale")
+    script = [
+        Expect(),
+        Send(response(200, b"{}")),
+        Stall(spoken),
+        Send(unasked),
+        Signal(told := asyncio.Event()),
+        ClientGone(),
+    ]
+    async with RawServer(script, SERVE) as server:
+        await exchange(upstream, outbound(server.url))
+        spoken.set()
+        await told.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert await exchange(upstream, outbound(server.url)) == (200, b"{}")
+        assert server.connections == 2
+
+
+async def test_the_local_address_is_used() -> None:
+    upstream = Upstream(UpstreamSettings(local_address="127.0.0.9"))
+    peers: list[object] = []
+
+    async def note(connection) -> None:
+        peers.append(connection.writer.get_extra_info("peername")[0])
+
+    async with RawServer([note, *SERVE]) as server:
+        await exchange(upstream, outbound(server.url))
+        await upstream.close()
+    assert peers == ["127.0.0.9"]
