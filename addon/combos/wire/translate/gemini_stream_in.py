@@ -49,7 +49,7 @@ class Reader:
         if self._reason in tokens.GEMINI_FAULTS:
             message = self._detail or f"The model stopped with {self._reason}."
             return [*self._close(), Failure("", "server_error", message, 500)]
-        return [*self._close(), Finish(tokens.reason(_ME, self._reason), self._usage, None, self._detail)]
+        return [*self._close(), Finish(tokens.reason(_ME, self._reason), self._usage, self._detail)]
 
     def whole(self, document: Json) -> list[Event]:
         """The events of a whole answer."""

@@ -263,7 +263,6 @@ class Finish:
 
     reason: Reason
     usage: Usage | None = None
-    stop_sequence: str | None = None
     detail: str | None = None
 
 

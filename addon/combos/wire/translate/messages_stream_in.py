@@ -138,7 +138,6 @@ class Reader:
             self._finish = Finish(
                 tokens.reason(_ME, word),
                 tokens.READ[_ME](self._usage),
-                as_str(delta.get("stop_sequence")) or None,
                 as_str(details.get("explanation")) or None,
             )
         return []

@@ -125,7 +125,7 @@ class Writer:
         for slot in self._queue.values():
             slot.closed = True
         out = self._advance()
-        delta = {"stop_reason": stop_reason(event), "stop_sequence": event.stop_sequence}
+        delta = {"stop_reason": tokens.REASONS_OUT[_ME][event.reason], "stop_sequence": None}
         usage = tokens.WRITE[_ME](event.usage or Usage())
         ending = _frame("message_delta", {"type": "message_delta", "delta": delta, "usage": usage})
         return out + ending + _frame("message_stop", {"type": "message_stop"})
@@ -133,12 +133,6 @@ class Writer:
 
 def _frame(kind: str, payload: Json) -> bytes:
     return b"event: " + kind.encode() + b"\ndata: " + dump(payload) + b"\n\n"
-
-
-def stop_reason(finish: Finish) -> str:
-    """The stop reason; a matched stop string has a reason of its own."""
-    word = tokens.REASONS_OUT[_ME][finish.reason]
-    return "stop_sequence" if finish.stop_sequence is not None and word == "end_turn" else word
 
 
 def _opening(slot: _Slot) -> Json:
@@ -167,8 +161,8 @@ def whole(blocks: list[Block], finish: Finish, context: Context, mint: Mint) -> 
         "role": "assistant",
         "model": context.model,
         "content": [_whole_block(block, context) for block in blocks if block.text or block.kind not in _TEXTS],
-        "stop_reason": stop_reason(finish),
-        "stop_sequence": finish.stop_sequence,
+        "stop_reason": tokens.REASONS_OUT[_ME][finish.reason],
+        "stop_sequence": None,
         "usage": tokens.WRITE[_ME](finish.usage or Usage()),
     }
 

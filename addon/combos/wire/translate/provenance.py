@@ -17,14 +17,14 @@ ENCRYPTED_MARKER = "[encrypted content]"
 
 
 def scrub(
-    document: Json, dialect: Dialect, profile: TargetProfile, native_from: str | None = None
+    document: Mapping[str, Any], dialect: Dialect, profile: TargetProfile, native_from: str | None = None
 ) -> Mapping[str, Any]:
     """The top-level members to replace; None deletes a member, an empty mapping means that nothing changes.
 
     `native_from` is the provider known to have made this conversation's native state, None when that is not known:
     then native state is sent as it is. Raises Unsupported for a sub-agent task that only its provider can read.
     """
-    return _SCRUBBERS[dialect](document, profile, native_from)
+    return _SCRUBBERS[dialect](dict(document), profile, native_from)
 
 
 def _foreign(profile: TargetProfile, native_from: str | None) -> bool:

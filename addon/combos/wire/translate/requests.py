@@ -5,6 +5,7 @@ Decides nothing about which target is tried; it says whether this one can be ask
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from combos.core.facts import Dialect
 from combos.wire.translate import (
@@ -70,10 +71,13 @@ class TranslatedRequest:
 
 
 def translate_request(
-    document: Json, client: Dialect, target: Dialect, profile: TargetProfile, given: Circumstances
+    original: Mapping[str, Any], client: Dialect, target: Dialect, profile: TargetProfile, given: Circumstances
 ) -> TranslatedRequest:
-    """A client's request as the target wants it. Raises Unsupported when the target cannot be asked."""
-    document, compacting, recent = _compaction(document, client, profile, given)
+    """A client's parsed request as the target wants it. Raises Unsupported when the target cannot be asked.
+
+    `original` is read only: every attempt starts from it.
+    """
+    document, compacting, recent = _compaction(dict(original), client, profile, given)
     context = Context(
         client,
         target,

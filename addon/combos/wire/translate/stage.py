@@ -128,7 +128,7 @@ class Stage:
 
     def _finish(self, event: Finish) -> Finish:
         if self._called and event.reason is Reason.STOP:
-            return Finish(Reason.TOOL_CALLS, event.usage, event.stop_sequence, event.detail)
+            return Finish(Reason.TOOL_CALLS, event.usage, event.detail)
         return event
 
 
