@@ -46,14 +46,21 @@ class Outgoing:
     credentials: Headers
 
 
-def _masked(headers: Headers) -> list[tuple[bytes, bytes]]:
-    return [(name, MASK) for name, _ in headers]
+def _configured(request: OutboundRequest) -> frozenset[bytes]:
+    """Names of the provider's extra header fields: their values may be secrets as well."""
+    return frozenset(name.lower().encode("latin-1", "replace") for name in request.provider.config.headers)
+
+
+def _shown(outgoing: Outgoing) -> list[tuple[bytes, bytes]]:
+    configured = _configured(outgoing.request)
+    plain = [(name, MASK if name.lower() in configured else value) for name, value in outgoing.request.headers]
+    return [*plain, *((name, MASK) for name, _ in outgoing.credentials)]
 
 
 def _make_request(outgoing: Outgoing) -> http.Request:
     url = URL(outgoing.request.url, encoded=True)
     host, port = url.host or "", url.port or 0
-    shown = [(b"host", url.authority.encode()), *outgoing.request.headers, *_masked(outgoing.credentials)]
+    shown = [(b"host", url.authority.encode()), *_shown(outgoing)]
     return http.Request(
         host=host,
         port=port,
@@ -101,10 +108,14 @@ class AttemptFlow:
         await self._fire(HttpRequestHook(self.flow))
 
     def changed(self) -> Outgoing:
-        """What is to be sent, as other addons left it. A masked credential is ours and cannot be changed here."""
-        ours = {name.lower() for name, _ in self._outgoing.credentials} | {b"host", b"content-length"}
-        headers = tuple((name, value) for name, value in self.flow.request.headers.fields if name.lower() not in ours)
+        """What is to be sent, as other addons left it. What is masked is ours and cannot be changed here."""
         request = self._outgoing.request
+        masked = _configured(request)
+        ours = {name.lower() for name, _ in self._outgoing.credentials} | {b"host", b"content-length"} | masked
+        headers = (
+            *((name, value) for name, value in self.flow.request.headers.fields if name.lower() not in ours),
+            *((name, value) for name, value in request.headers if name.lower() in masked),
+        )
         changed = OutboundRequest(
             method=self.flow.request.method,
             url=self.flow.request.url,
