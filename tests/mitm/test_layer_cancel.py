@@ -30,6 +30,7 @@ from mitm.streaming import (
     flooding,
     forever,
     greet,
+    inner_layer,
     mid_stream,
     responders,
     stalled,
@@ -95,6 +96,46 @@ async def test_a_stream_reset_cancels_that_stream_alone(start: Start, name: str,
         good = client.request("/ours/good")
         await client.until(lambda: good in client.ended)
         assert client.bodies[good] == b"onetwothree"
+
+
+async def test_a_request_reset_in_the_same_breath_starts_nothing(start: Start) -> None:
+    watched = Watched(forever)
+    answering = Answering(watched)
+    proxy = await start(answering)
+    async with h2_client(proxy) as client:
+        await client.until(lambda: bool(client.conn.remote_settings.max_concurrent_streams))
+        client.conn.send_headers(
+            1, [(":method", "GET"), (":scheme", "https"), (":authority", "models.test"), (":path", "/ours")], True
+        )
+        client.conn.reset_stream(1, CANCEL)
+        client.flush()
+        await settle(lambda: bool(answering.flows) and answering.flows[0].error is not None)
+    assert not watched.entered.is_set()
+
+
+async def test_a_client_that_left_during_the_request_hook_starts_nothing(start: Start) -> None:
+    watched = Watched(forever)
+    answering, pausing = Answering(watched), Pausing("request")
+    proxy = await start(answering, pausing)
+    async with h1_client(proxy) as client:
+        client.send(GET)
+        await asyncio.wait_for(pausing.entered.wait(), LIMIT_S)
+    await settle(lambda: not proxy.handlers)
+    pausing.release.set()
+    await settle(lambda: answering.flows[0].error is not None)
+    assert not watched.entered.is_set()
+
+
+async def test_a_client_whose_streams_were_not_told_is_cancelled_by_the_disconnect_hook(start: Start) -> None:
+    watched = Watched(mid_stream)
+    proxy = await start(Answering(watched))
+    async with h2_client(proxy) as client:
+        stream = client.request("/ours")
+        await client.until(lambda: client.bodies[stream] == b"first")
+        # As if the protocol layer had forgotten the stream.
+        inner = inner_layer(proxy)
+        inner.connections[inner.context.client].streams.clear()
+    await watched.was_cancelled()
 
 
 async def test_a_lost_http2_connection_cancels_all_its_streams(start: Start) -> None:

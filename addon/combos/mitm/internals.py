@@ -33,7 +33,8 @@ from mitmproxy.proxy.layer import CommandGenerator, Layer, NextLayer
 # `HttpLayer`: `make_stream`, `_handle_event`, `event_to_child`, `streams` (stream id → live stream),
 #   `connections` (connection → protocol layer). A fresh one has no streams, so that its class may be swapped.
 # `HttpStream`: `make_server_connection` (called once the request hook is over, False = send nothing upstream),
-#   `handle_event` (queues while a hook runs), `_handle_event`, `check_killed`, `check_body_size`, `server_state` with
+#   `handle_event` (queues while a hook runs), `_handle_event`, `handle_protocol_error` (error hook, then forgets the
+#   stream), `check_killed`, `check_body_size`, `server_state` with
 #   `state_done`, `state_errored` and `state_stream_response_body`, `flow`, `context.layers` (own ancestors in order).
 # `DropStream`: makes `HttpLayer` forget a stream. `SendHttp`: an event for the protocol layer of `connection`.
 from mitmproxy.proxy.layers.http import DropStream, HttpLayer, HttpStream, SendHttp
@@ -51,6 +52,7 @@ from mitmproxy.proxy.layers.http._events import (
 )
 
 # `Http2Server.h2_conn.stream_buffers`: stream id → what the client's flow-control window does not admit yet.
+# `Http2Server.is_closed`: the stream or its whole connection was ended by either side.
 from mitmproxy.proxy.layers.http._http2 import Http2Server
 from mitmproxy.proxy.server import ConnectionHandler, TimeoutWatchdog
 
@@ -111,13 +113,13 @@ def builtin_next_layer(next_layer: NextLayer) -> None:
         addon.next_layer(next_layer)
 
 
-def connection_handler(client: Client) -> ConnectionHandler:
-    """The handler whose `server_event` feeds this client's layers; KeyError when the client is gone.
+def connection_handler(client: Client) -> ConnectionHandler | None:
+    """The handler whose `server_event` feeds this client's layers, None when the client is gone.
 
     Relied upon: the addon `proxyserver` keeps live handlers in `connections` under the client's id.
     """
     proxyserver = ctx.master.addons.get("proxyserver")
-    handler: ConnectionHandler = proxyserver.connections[client.id]
+    handler: ConnectionHandler | None = proxyserver.connections.get(client.id)
     return handler
 
 

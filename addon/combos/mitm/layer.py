@@ -8,9 +8,11 @@ pieces enter mitmproxy's layers. What the response says is the responder's busin
 import asyncio
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
 
 from combos.mitm.internals import (
@@ -20,6 +22,7 @@ from combos.mitm.internals import (
     ConnectionEvent,
     ConnectionHandler,
     DropStream,
+    ErrorCode,
     Event,
     Http2Server,
     HttpEvent,
@@ -48,6 +51,8 @@ TASK_NAME = "combos responder"
 # Plain attributes and not metadata: metadata is written to flow files.
 _RESPONDER = "combos_responder"
 _HELD = "combos_request_held"
+# On the connection handler, so that a reloaded script finds what its predecessor started.
+_RUNNING = "combos_running_answers"
 
 
 def hold_request(flow: HTTPFlow) -> None:
@@ -91,6 +96,16 @@ class StreamedResponses:
             if type(layer) is HttpLayer and not layer.streams:
                 layer.__class__ = StreamedHttpLayer
             layer = getattr(layer, "child_layer", None)
+
+    def client_disconnected(self, client: Client) -> None:
+        """Hook: cancel what this client still waits for.
+
+        As a rule its streams have been told; not when mitmproxy cancels a connection while it waits for its lock.
+        """
+        handler = connection_handler(client)
+        if handler is not None:
+            for stream in running_answers(handler):
+                stream.client_left()
 
     def done(self) -> None:
         """Hook: the addon goes, and with it every answer in the making."""
@@ -158,6 +173,16 @@ class StreamedHttpLayer(HttpLayer):
                 return
         event.ack()
 
+    def has_left(self, stream_id: int) -> bool:
+        """Whether the client was gone before its request was complete.
+
+        mitmproxy forgets an HTTP/2 stream whose reset it reads together with the end of the request.
+        """
+        connection = self.connections.get(self.context.client)
+        return not self.context.client.connected or (
+            isinstance(connection, Http2Server) and connection.is_closed(stream_id)
+        )
+
     def unsent(self, stream_id: int) -> bool:
         """Whether an HTTP/2 client's window holds back a part of the stream."""
         connection = self.connections.get(self.context.client)
@@ -193,7 +218,12 @@ class ResponderStream(HttpStream):
         responder: Responder | None = vars(self.flow).pop(_RESPONDER, None)
         if responder is None:
             return (yield from super().make_server_connection())
-        self.handler: ConnectionHandler = connection_handler(self.context.client)
+        handler = connection_handler(self.context.client)
+        if handler is None or self.http.has_left(self.stream_id):
+            left = RequestProtocolError(self.stream_id, "Client disconnected.", ErrorCode.CLIENT_DISCONNECTED)
+            yield from self._only_to_client(self.handle_protocol_error(left))
+            return False
+        self.handler: ConnectionHandler = handler
         self.writer = ResponseWriter(self.flow, self.stream_id, self)
         # The task factory is eager: the first part of the responder runs here, before `task` is set.
         self.task = create_task(
@@ -208,6 +238,12 @@ class ResponderStream(HttpStream):
             if limit is None or len(self.request_body_buf) <= limit:
                 return False
         return (yield from super().check_body_size(request))
+
+    def client_left(self) -> None:
+        """Cancel the answer unless it is complete."""
+        if self.writer is not None and not self.writer.finished:
+            self.writer.keep_captured()
+            self._give_up()
 
     def handle_event(self, event: Event) -> CommandGenerator[None]:
         """Cancel at once when the client leaves: the base class would queue the news while a hook runs."""
@@ -319,7 +355,7 @@ class ResponderStream(HttpStream):
 
     async def _run(self, responder: Responder, writer: ResponseWriter) -> None:
         try:
-            with keep_client_open(self.handler.timeout_watchdog):
+            with enlisted(self.handler, self), keep_client_open(self.handler.timeout_watchdog):
                 await responder(self.flow, writer)
             await writer.error("The response was not completed.")
         except asyncio.CancelledError:
@@ -329,6 +365,22 @@ class ResponderStream(HttpStream):
         except Exception as error:
             _log_failure(self.flow, error)
             await writer.error("The proxy failed to make a response.")
+
+
+def running_answers(handler: ConnectionHandler) -> tuple[ResponderStream, ...]:
+    """The streams of this client whose responders run."""
+    return tuple(vars(handler).get(_RUNNING, ()))
+
+
+@contextmanager
+def enlisted(handler: ConnectionHandler, stream: ResponderStream) -> Iterator[None]:
+    """Name the stream among the running ones of its client meanwhile."""
+    running: set[ResponderStream] = vars(handler).setdefault(_RUNNING, set())
+    running.add(stream)
+    try:
+        yield
+    finally:
+        running.discard(stream)
 
 
 def _log_failure(flow: HTTPFlow, error: Exception) -> None:
