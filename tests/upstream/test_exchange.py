@@ -5,6 +5,7 @@ import contextlib
 import gc
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -95,6 +96,21 @@ async def test_every_byte_starts_the_silence_anew(upstream: Upstream) -> None:
         upstream.open(outbound(server.url), Timeouts(5_000, 5_000, 80)) as answer,
     ):
         assert await body_of(answer) == b"1......"
+
+
+async def test_bytes_that_arrive_with_the_limit_are_in_time(upstream: Upstream) -> None:
+    def block(connection: Connection) -> None:
+        connection.writer.write(chunk(b"2") + LAST_CHUNK)
+        time.sleep(0.05)  # timer and bytes are noticed in the same turn of the loop
+
+    async def late(connection: Connection) -> None:
+        asyncio.get_running_loop().call_later(0.01, block, connection)
+        await ClientGone()(connection)
+
+    script = [*STARTED, late]
+    timeouts = Timeouts(5_000, 5_000, 30)
+    async with RawServer(script) as server, upstream.open(outbound(server.url), timeouts) as answer:
+        assert await body_of(answer) == b"12"
 
 
 async def test_the_total_limit_ends_even_a_busy_stream(upstream: Upstream) -> None:

@@ -27,6 +27,7 @@ class Answer:
         "_expired",
         "_idle_s",
         "_loop",
+        "_received",
         "_response",
         "_timer",
         "_total_at",
@@ -52,6 +53,7 @@ class Answer:
         self._deadline = math.inf
         self._timer: asyncio.TimerHandle | None = None
         self._expired = False
+        self._received = 0
         self._closed = False
         if watch.link is not None and response.connection is not None:
             watch.link.attach(self._lost)
@@ -81,6 +83,7 @@ class Answer:
             raise
         if not data:
             self._end()
+        self._received += len(data)
         return data
 
     def close(self) -> None:
@@ -129,13 +132,14 @@ class Answer:
 
     def _due(self) -> None:
         self._timer = None
-        if self._deadline == math.inf:
-            return
+        content = self._content
+        if self._deadline == math.inf or content.total_bytes > self._received or content.is_eof():
+            return  # nobody waits, or the bytes came in time and their reader is about to run
         if self._loop.time() < self._deadline:
             self._timer = self._loop.call_at(self._deadline, self._due)
             return
         self._expired = True
-        self._content.set_exception(TimeoutError())
+        content.set_exception(TimeoutError())
 
     def _lost(self) -> None:
         """The connection is gone. Whoever comes later to read is told by the reader itself."""
