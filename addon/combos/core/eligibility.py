@@ -19,9 +19,9 @@ class Reason(StrEnum):
     PROVIDER_MISSING = "provider_missing"
     PROVIDER_DISABLED = "provider_disabled"
     DECISION_ONLY = "decision_only"
+    UNSUPPORTED = "unsupported_by_target"
     NO_CREDENTIALS = "no_credentials"
     SELF_LOOP = "self_loop"
-    UNSUPPORTED = "unsupported_by_target"
     ENCRYPTED_TASK = "encrypted_task"
     QUOTA = "quota"
     TRIED = "tried"
@@ -41,37 +41,67 @@ class Constraints:
     cooling_ms: Callable[[Target], int]
 
 
+def _missing(target: Target, _asked: Constraints) -> str | None:
+    return Reason.PROVIDER_MISSING if target.provider is None else None
+
+
+def _disabled(target: Target, _asked: Constraints) -> str | None:
+    return Reason.PROVIDER_DISABLED if target.provider is not None and target.provider.config.disabled else None
+
+
+def _decision_only(target: Target, _asked: Constraints) -> str | None:
+    return Reason.DECISION_ONLY if target.adapter is Adapter.JEV_DECISION else None
+
+
+def _unsupported(target: Target, asked: Constraints) -> str | None:
+    return None if target.dialect is not None and asked.can_speak(target.dialect) else Reason.UNSUPPORTED
+
+
+def _unusable(target: Target, asked: Constraints) -> str | None:
+    return None if target.provider is None else asked.unusable(target.provider)
+
+
+def _unreadable(target: Target, asked: Constraints) -> str | None:
+    if not asked.encrypted or (target.provider is not None and is_canonical_chatgpt(target.provider)):
+        return None
+    return Reason.ENCRYPTED_TASK
+
+
+def _spent(target: Target, asked: Constraints) -> str | None:
+    return Reason.QUOTA if asked.spent(target) else None
+
+
+def _tried(target: Target, asked: Constraints) -> str | None:
+    return Reason.TRIED if target.key in asked.tried else None
+
+
+def _cooling(target: Target, asked: Constraints) -> str | None:
+    return Reason.COOLING if asked.cooling_ms(target) > 0 else None
+
+
+type Rule = Callable[[Target, Constraints], str | None]
+
+STANDING: tuple[Rule, ...] = (
+    _missing, _disabled, _decision_only, _unsupported, _unusable, _unreadable, _spent, _tried,
+)  # fmt: skip
+"""The rules that no waiting lifts, in order; the first that gives a reason decides."""
+
+RULES: tuple[Rule, ...] = (*STANDING, _cooling)
+
+
 def standing_reason(target: Target, asked: Constraints) -> str | None:
     """The first reason that no waiting removes (everything but `cooling`), or None."""
-    provider = target.provider
-    if provider is None:
-        return Reason.PROVIDER_MISSING
-    if provider.config.disabled:
-        return Reason.PROVIDER_DISABLED
-    return _dialect_reason(target, asked) or asked.unusable(provider) or _request_reason(target, provider, asked)
-
-
-def _dialect_reason(target: Target, asked: Constraints) -> str | None:
-    if target.adapter is Adapter.JEV_DECISION:
-        return Reason.DECISION_ONLY
-    if target.dialect is None or not asked.can_speak(target.dialect):
-        return Reason.UNSUPPORTED
-    return None
-
-
-def _request_reason(target: Target, provider: Provider, asked: Constraints) -> str | None:
-    if asked.encrypted and not is_canonical_chatgpt(provider):
-        return Reason.ENCRYPTED_TASK
-    if asked.spent(target):
-        return Reason.QUOTA
-    if target.key in asked.tried:
-        return Reason.TRIED
-    return None
+    return _first(STANDING, target, asked)
 
 
 def reason_out(target: Target, asked: Constraints) -> str | None:
     """The first reason why `target` may not be asked now, or None when it may."""
-    reason = standing_reason(target, asked)
-    if reason is None and asked.cooling_ms(target) > 0:
-        return Reason.COOLING
-    return reason
+    return _first(RULES, target, asked)
+
+
+def _first(rules: tuple[Rule, ...], target: Target, asked: Constraints) -> str | None:
+    for rule in rules:
+        reason = rule(target, asked)
+        if reason is not None:
+            return reason
+    return None
