@@ -43,13 +43,15 @@ _UNEXPECTED = error(500, {"error": {"message": "this stub was not to be called"}
 
 
 class Clock:
-    """The addon's time. It stands still until a test moves it."""
+    """The addon's time. It stands still until a test moves it. `reads` counts how often it was asked."""
 
     def __init__(self) -> None:
         self.mono_ms = 5_000
         self.epoch_ms = EPOCH_MS
+        self.reads = 0
 
     def __call__(self) -> Now:
+        self.reads += 1
         return Now(self.mono_ms, self.epoch_ms)
 
     def advance(self, ms: int) -> None:
