@@ -13,7 +13,7 @@ BELOW = {
     "wire": {"core", "wire"},
     "engine": {"core", "wire", "engine"},
     "decision": {"core", "wire", "engine", "decision"},
-    "upstream": {"core", "wire", "engine", "upstream"},
+    "upstream": {"core", "wire", "engine", "decision", "upstream"},
     "mitm": {"core", "wire", "engine", "decision", "upstream", "admin", "mitm"},
     "admin": {"core", "wire", "engine", "decision", "upstream", "admin"},
     "cli": {"core", "admin", "cli"},

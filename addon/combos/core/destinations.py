@@ -55,7 +55,8 @@ _RULES: tuple[tuple[str, Destination, tuple[Network, ...]], ...] = (
 )
 
 _NAT64 = ip_network("64:ff9b::/96")
-_PLAIN_HTTP = frozenset({"loopback", "private", "unique local"})
+PLAIN_HTTP = frozenset({"loopback", "private", "unique local"})
+"""Names of the rules whose addresses a decision service may have without TLS."""
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
 # What resolvers read as an IPv4 address although it is none in writing: 127.1, 0x7f000001, 2130706433.
 _NUMERIC_HOST = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)(?:\.(?:0[xX][0-9A-Fa-f]*|[0-9]+))*")
@@ -109,7 +110,7 @@ def decision_url_fault(url: str, *, allow_private: bool) -> str | None:
     if isinstance(parts, str) or parts.scheme == "https":
         return None  # the general rule speaks about malformed URLs
     rule, _ = classify_host(parts.hostname or "")
-    if rule in _PLAIN_HTTP and allow_private:
+    if rule in PLAIN_HTTP and allow_private:
         return None
     return (
         "must use https, except to a literal loopback, private or unique local address with allowPrivateNetwork: true"

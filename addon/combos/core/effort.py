@@ -80,6 +80,44 @@ def effort_changes(dialect: Dialect, body: Body, model: str, policy: EffortPolic
             return {}
 
 
+def decided_changes(dialect: Dialect, body: Body, model: str, policy: EffortPolicy, effort: str | None) -> Changes:
+    """Changes that make a decision's effort the only one in the body; None takes every effort control out."""
+    value = None if effort is None else _outgoing(effort, policy)
+    match dialect:
+        case Dialect.RESPONSES:
+            return _decided_openai(body, value, ("reasoning", "effort"))
+        case Dialect.CHAT:
+            return _decided_openai(body, value, ("reasoning_effort",))
+        case Dialect.MESSAGES:
+            return _decided_messages(body, model, value)
+        case Dialect.GEMINI:
+            return {}
+
+
+def _decided_openai(body: Body, value: str | None, path: tuple[str, ...]) -> Changes:
+    stripped = _openai_stripped(body)
+    if value is None:
+        return stripped
+    kept = {where: change for where, change in stripped.items() if where[0] != path[0]}
+    return kept | {path: value}
+
+
+def _decided_messages(body: Body, model: str, value: str | None) -> Changes:
+    stripped = _deleted(body, ("thinking",)) | _deleted(body, _LEVEL)
+    if value is None:
+        return stripped
+    bare = {name: member for name, member in body.items() if (name,) not in stripped}
+    if _LEVEL in stripped:
+        bare["output_config"] = {k: v for k, v in _mapping(body.get("output_config")).items() if k != "effort"}
+    made = _messages_default(bare, model, value)
+    set_in = {path[0] for path in made}
+    return {path: change for path, change in stripped.items() if path[0] not in set_in} | made
+
+
+def _mapping(value: object) -> Body:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _is_stripped(policy: EffortPolicy) -> bool:
     return policy.ladder == () or (policy.adaptive and policy.ladder is None)
 

@@ -101,6 +101,11 @@ def encrypted_task() -> ProxyError:
     return ProxyError(400, _INVALID, "unreadable_encrypted_agent_task", message)
 
 
+def recursive_decision(combo_id: str) -> ProxyError:
+    """400: a decision was routed to a combo that would ask for a decision itself; no client sees it."""
+    return ProxyError(400, _INVALID, "recursive_decision", f"A decision cannot ask combo {combo_id}: it decides itself")
+
+
 def previous_response_not_found(response_id: str) -> ProxyError:
     """400: the state behind `previous_response_id` is not known here, and targets do not share storage."""
     message = f"Previous response {response_id!r} is not available here; send the full conversation instead"

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from combos.core.facts import Headers
-from combos.core.registry import Provider, Target
+from combos.core.registry import Combo, Provider, Registry, Target
 from combos.engine.record import AttemptRecord, TurnRecord
+from combos.wire.request import RequestFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,19 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Decide:
+    """Ask the combo's decision service which of the `eligible` targets comes first; feed one `Decided`.
+
+    At most one per turn. The deadline is the host's; so is the cancellation when the client leaves.
+    """
+
+    combo: Combo = field(repr=False)
+    eligible: tuple[Target, ...] = field(repr=False)
+    facts: RequestFacts = field(repr=False)
+    registry: Registry = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Send the head of a streamed answer to the client; `attempt` owns the answer from here on."""
 
@@ -117,4 +131,4 @@ class Finish:
     record: TurnRecord
 
 
-type Command = Send | Limit | Discard | Wait | Commit | Relay | End | Break | Reply | AttemptEnded | Finish
+type Command = Send | Limit | Discard | Wait | Decide | Commit | Relay | End | Break | Reply | AttemptEnded | Finish

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from combos.core.facts import Headers, TransportFault
+from combos.engine.record import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,13 @@ class WaitOver:
     """The time of a `Wait` is up."""
 
     wait: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision has ended, in time or not, with a choice or without."""
+
+    record: DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +62,4 @@ class ClientGone:
     """The client closed or reset its stream. Nothing may be sent after it."""
 
 
-type Event = Started | WaitOver | HeadReceived | ChunkReceived | Ended | Failed | ClientGone
+type Event = Started | WaitOver | Decided | HeadReceived | ChunkReceived | Ended | Failed | ClientGone

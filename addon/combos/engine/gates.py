@@ -4,7 +4,7 @@ Every refusal leaves cooldowns, counters and rotation untouched.
 """
 
 from combos.core import errors
-from combos.core.config_combo import ImageInput
+from combos.core.config_combo import ImageInput, Strategy
 from combos.core.eligibility import Constraints, Reason, reason_out
 from combos.core.errors import ProxyError
 from combos.core.facts import Now
@@ -26,6 +26,8 @@ def refusal(request: TurnRequest) -> ProxyError | None:
     match request.route:
         case UnknownCombo(id=combo_id):
             return errors.unknown_combo(combo_id)
+        case ComboRoute(combo=combo) if request.decides and combo.config.strategy is Strategy.JEV:
+            return errors.recursive_decision(combo.id)
         case ComboRoute(combo=combo) if combo.config.image_input is ImageInput.DISABLED:
             return errors.image_refused(combo.id) if bears_image(request.facts) else None
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from combos.core.effort import Changes, effort_changes, policy_for
+from combos.core.effort import Changes, decided_changes, effort_changes, policy_for
 from combos.core.facts import Dialect, Headers, Now, Surface
 from combos.core.registry import Provider, Target, UnknownCombo, is_canonical_chatgpt
 from combos.engine.commands import OutboundRequest, Timeouts
@@ -94,7 +94,12 @@ def _body(request: TurnRequest, pick: Pick, provider: Provider) -> bytes:
     document, variant = _with_variant(request)
     combo = pick.origin.combo.config if pick.origin else None
     policy = policy_for(target, combo, native=native)
-    effort = effort_changes(facts.dialect, document, target.model, policy)
+    if pick.choice is not None:
+        # The decision stands for what the caller, a suffix of the model id and the combo's defaults would ask for.
+        variant = {("service_tier",): None} if "service_tier" in facts.document else {}
+        effort = decided_changes(facts.dialect, facts.document, target.model, policy, pick.choice.effort)
+    else:
+        effort = effort_changes(facts.dialect, document, target.model, policy)
     changes: Changes = {("model",): target.model}
     changes |= {path: value for path, value in variant.items() if path[:1] not in effort} | effort
     if native and "user" in facts.document:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from combos.core.facts import Cooldown, Verdict
+from combos.core.names import target_key
 
 
 class Outcome(StrEnum):
@@ -38,6 +39,30 @@ class AttemptRecord:
     response_model: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What a decision said, or what was used because it failed: `gate` is `apply` or the name of what went wrong.
+
+    `provider`, `model` and `effort` are those of the first dispatch; `provider` is None when there was no candidate,
+    `effort` when the target's cannot be chosen. `usage` is the decision's own, never the target's.
+    """
+
+    backend: str
+    gate: str
+    provider: str | None
+    model: str | None
+    effort: str | None
+    latency_ms: int
+    confidence: float | None = None
+    probability: float | None = None
+    usage: dict[str, int] | None = None
+
+    @property
+    def target(self) -> str | None:
+        """Key of the selected target."""
+        return None if self.provider is None or self.model is None else target_key(self.provider, self.model)
+
+
 @dataclass(slots=True)
 class TurnRecord:
     """One logical request of a client."""
@@ -52,12 +77,14 @@ class TurnRecord:
     attempts: list[AttemptRecord] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
     reason: str = ""
+    decision: DecisionRecord | None = None
 
 
 def trail(record: TurnRecord) -> str:
     """One line for logs and flow comments: `main: alpha/m1 429 → beta/m2 200 (1 hop, 0.8 s)`."""
     steps = " → ".join(_step(attempt) for attempt in record.attempts)
-    notes = [*_hops(len(record.attempts) - 1), *_waited(record.waits_ms), *_ending(record), *_took(record)]
+    hops = _hops(len(record.attempts) - 1)
+    notes = [*_decided(record.decision), *hops, *_waited(record.waits_ms), *_ending(record), *_took(record)]
     name = record.requested_model if record.combo is None else record.combo
     shown = f"{name}: {steps or record.status or 'no answer'}"
     return f"{shown} ({', '.join(notes)})" if notes else shown
@@ -66,6 +93,10 @@ def trail(record: TurnRecord) -> str:
 def _step(attempt: AttemptRecord) -> str:
     shown = attempt.status if attempt.status is not None else attempt.result or "no answer"
     return f"{attempt.provider}/{attempt.model} {shown}"
+
+
+def _decided(decision: DecisionRecord | None) -> list[str]:
+    return [] if decision is None else [f"{decision.backend} {decision.gate} {_seconds(decision.latency_ms)}"]
 
 
 def _hops(count: int) -> list[str]:

@@ -27,7 +27,8 @@ class TurnRequest:
     why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
     float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
-    and `reset_at` (epoch ms) are quota evidence.
+    and `reset_at` (epoch ms) are quota evidence. `decides` marks the internal turn of a decision, which may not lead to
+    another one.
     """
 
     facts: RequestFacts
@@ -42,6 +43,7 @@ class TurnRequest:
     caller: str = ""
     spent: Callable[[Target], bool] = _never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
+    decides: bool = False
 
     @property
     def lane_key(self) -> LaneKey | None:

@@ -12,16 +12,28 @@ from combos.core.eligibility import Constraints, Reason, reason_out, standing_re
 from combos.core.facts import Dialect, Now
 from combos.core.registry import Combo, Target
 from combos.core.strategies import Evidence, choose
+from combos.engine.record import DecisionRecord
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState, PickedFrom
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What a decision chose besides the target: its effort, None for a target without a choice of effort."""
+
+    effort: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
-    """A chosen target and where it was picked from; None for the one target of a direct route."""
+    """A chosen target and where it was picked from; None for the one target of a direct route.
+
+    `choice` is there when a decision chose the target: it replaces the caller's effort and the combo's defaults.
+    """
 
     target: Target
     origin: PickedFrom | None
+    choice: Choice | None = None
 
 
 type Selection = Generator[int, Now, Pick | None]
@@ -60,6 +72,19 @@ class Selector:
             return None
         now = yield rest
         return self._pick_at_once(tried, now) if self._reread() else None
+
+    def decided(self, decision: DecisionRecord, now: Now) -> Selection:
+        """The target that a decision chose, among the targets as configured now; else an ordinary selection."""
+        if not self._reread():
+            return None
+        for target in self._eligible(self.origin.combo.targets, (), now):
+            if target.key == decision.target:
+                return Pick(target, self.origin, Choice(decision.effort))
+        return (yield from self.select((), now))
+
+    def eligible(self, now: Now) -> tuple[Target, ...]:
+        """Every target that may be asked now, in configuration order, last resorts included."""
+        return tuple(self._eligible(self.origin.combo.targets, (), now))
 
     def at_once(self, tried: Collection[str], now: Now) -> Pick | None:
         """A pick without waiting, last resorts deferred."""

@@ -9,17 +9,18 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from combos.core import errors
+from combos.core.config_combo import Strategy
 from combos.core.facts import Dialect, Now, Surface, TransportFault
 from combos.core.registry import ComboRoute, DirectRoute
 from combos.engine import answers, gates
 from combos.engine.accounting import Accounting
 from combos.engine.attempt import Answered, Attempt, AttemptEvent, Given, Live, Ready, Refused, Whole
 from combos.engine.budget import SendBudget, SendKind
-from combos.engine.commands import Command, Limit, Relay, Send, Wait
+from combos.engine.commands import Command, Decide, Limit, Relay, Send, Wait
 from combos.engine.delivery import Delivery, ends_well
-from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, Started, WaitOver
+from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, Started, WaitOver
 from combos.engine.outbound import can_serve, outbound_request, timeouts_for
-from combos.engine.record import AttemptRecord, Outcome, TurnRecord
+from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick, Selection, Selector
 from combos.engine.state import EngineState, PickedFrom
@@ -46,6 +47,8 @@ class Turn:
         self._last: tuple[Attempt, Given] | None = None
         self._timers: dict[int, Callable[[Now], None]] = {}
         self._waits = 0
+        self._asked = False
+        self._deciding = False
         self._given_as: Outcome | None = None
 
     def handle(self, event: Event, now: Now) -> list[Command]:
@@ -80,6 +83,8 @@ class Turn:
                 timer = self._timers.pop(wait, None)
                 if timer is not None:
                     timer(now)
+            case Decided(record=decision):
+                self._decided(decision, now)
             case ClientGone():
                 self._client_gone(now)
             case _:
@@ -159,6 +164,9 @@ class Turn:
         self._wait(rest, lambda at: self._advance(selection, kind, at, at))
 
     def _chosen(self, pick: Pick | None, kind: SendKind, now: Now) -> None:
+        if pick is not None and kind is SendKind.FIRST and self._must_ask():
+            self._ask(now)
+            return
         denial = None if pick is None else self._budget.reserve(kind)
         if pick is not None and denial is None:
             self._close_refused(now)
@@ -172,6 +180,30 @@ class Turn:
             self._client.refuse(errors.send_budget_exhausted(), Outcome.REFUSED, now)
         else:
             self._unavailable(now)
+
+    # -- deciding
+
+    def _must_ask(self) -> bool:
+        """Whether a decision is due: for the first dispatch of a combo with strategy jev, once."""
+        selector = self._selector
+        decides = selector is not None and selector.origin.combo.config.strategy is Strategy.JEV
+        return decides and not self._asked and not self._auxiliary and not self._request.decides
+
+    def _ask(self, now: Now) -> None:
+        if self._selector is not None:
+            self._asked = self._deciding = True
+            origin = self._selector.origin
+            registry = self._request.registry
+            if registry.generation != origin.generation:
+                registry = self._request.current()
+            ask = Decide(origin.combo, self._selector.eligible(now), self._request.facts, registry)
+            self._client.out.append(ask)
+
+    def _decided(self, decision: DecisionRecord, now: Now) -> None:
+        if self._selector is not None and self._deciding:
+            self._deciding = False
+            self.record.decision = decision
+            self._advance(self._selector.decided(decision, now), SendKind.FIRST, None, now)
 
     def _unavailable(self, now: Now) -> None:
         if self._selector is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
@@ -14,6 +14,7 @@ from combos.engine.commands import (
     Break,
     Command,
     Commit,
+    Decide,
     Discard,
     End,
     Finish,
@@ -25,12 +26,12 @@ from combos.engine.commands import (
     Wait,
 )
 from combos.engine.events import ChunkReceived, ClientGone, Event, HeadReceived, Started
-from combos.engine.record import TurnRecord
+from combos.engine.record import DecisionRecord, TurnRecord
 from combos.engine.turn import Turn
 from combos.mitm import marks
 from combos.mitm.attempt_flows import AttemptFlow, Outgoing
 from combos.mitm.recorder import Recorder
-from combos.mitm.sources import CannedSource, ExchangeSource, Source, Sources, TimerSource
+from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
 from combos.mitm.writer import ResponseWriter
 from combos.upstream.session import Upstream
 
@@ -47,6 +48,7 @@ class Services:
     upstream: Upstream
     now: Callable[[], Now]
     finished: Callable[[HTTPFlow, TurnRecord, bool], None]
+    decide: Callable[[Decide], Awaitable[DecisionRecord]]
 
 
 class Dispatch:
@@ -106,6 +108,8 @@ class Dispatch:
                 self._sources.add(("wait", wait), TimerSource(wait, ms))
             case Discard(attempt):
                 self._sources.drop(attempt)
+            case Decide():
+                self._sources.add("decision", DecisionSource(lambda: self._services.decide(command)))
             case AttemptEnded(record):
                 await self._recorder.end(record)
             case Finish(record):

@@ -1,5 +1,7 @@
 """How a finished turn shows in mitmproxy's lists: mark, one-line comment, metadata. Decides nothing about the turn."""
 
+from dataclasses import asdict
+
 from mitmproxy.http import HTTPFlow
 
 from combos.engine.record import AttemptRecord, Outcome, TurnRecord, trail
@@ -48,6 +50,7 @@ def metadata_of(record: TurnRecord) -> dict[str, object]:
         "reason": record.reason,
         "attempts": [_attempt(attempt) for attempt in record.attempts],
         "waits_ms": list(record.waits_ms),
+        "decision": asdict(record.decision) if record.decision else None,
     }
 
 

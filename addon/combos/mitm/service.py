@@ -3,7 +3,7 @@
 import logging
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from mitmproxy import ctx
 from mitmproxy.hooks import UpdateHook
@@ -16,17 +16,21 @@ from combos.core.facts import Headers, Now
 from combos.core.recall import caller_digest
 from combos.core.registry import Provider, Registry
 from combos.core.secrets import Secret, resolve_secret
+from combos.decision.model import ModelReply
+from combos.decision.service import Secrets
 from combos.engine.record import Outcome, TurnRecord, trail
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.mitm import access
 from combos.mitm.dispatch import Dispatch, Services, clock
+from combos.mitm.internal_turn import Surroundings, invoke
 from combos.mitm.options import Settings
 from combos.mitm.recognition import Recognised, Refusal
 from combos.mitm.recorder import Recorder
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream import credentials
+from combos.upstream.decision import Decider
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.session import Upstream
 from combos.wire.errors import render
@@ -47,7 +51,8 @@ class Service:
         self.environ: Mapping[str, str] = os.environ
         self.draw = random.random
         self.now: Callable[[], Now] = clock
-        self._services = Services(self.upstream, lambda: self.now(), self._finished)
+        self.decider = Decider(self.upstream, lambda: Secrets(self.environ), self._invoke)
+        self._services = Services(self.upstream, lambda: self.now(), self._finished, self.decider.answer)
         config.subscribe(self.state.reconcile)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
@@ -85,6 +90,26 @@ class Service:
         settings = self.settings
         return TurnOptions(settings.connect_timeout_ms, settings.head_timeout_ms, settings.idle_timeout_ms)
 
+    def _invoke(self, registry: Registry, body: bytes) -> Awaitable[ModelReply]:
+        """An internal turn for a decision: nothing of any client goes into it."""
+        around = Surroundings(
+            upstream=self.upstream,
+            state=self.state,
+            current=lambda: self.config.registry,
+            unusable=lambda provider: self.unusable(provider, may_forward=False),
+            credentials=lambda provider: credentials.auth_headers(provider, self.environ, None),
+            draw=self.draw,
+            now=lambda: self.now(),
+        )
+        return invoke(around, self._turn_options(), registry, body)
+
+    def unusable(self, provider: Provider, *, may_forward: bool) -> str | None:
+        """Why the provider cannot be called: `no_credentials`, `self_loop`; None when it can."""
+        url = URL(provider.config.base_url)
+        if self.own.holds(url.host or "", url.port or 0):
+            return "self_loop"
+        return credentials.usable(provider, self.environ, may_forward)
+
     def _admission_keys(self, registry: Registry) -> list[str]:
         resolved = (resolve_secret(entry.key, self.environ) for entry in registry.config.api_keys)
         return [secret.reveal() for secret in resolved if isinstance(secret, Secret)]
@@ -117,10 +142,7 @@ class Client:
 
     def unusable(self, provider: Provider) -> str | None:
         """Why the provider cannot be called for this client: `no_credentials`, `self_loop`; None when it can."""
-        url = URL(provider.config.base_url)
-        if self._service.own.holds(url.host or "", url.port or 0):
-            return "self_loop"
-        return credentials.usable(provider, self._service.environ, self._may_forward(provider))
+        return self._service.unusable(provider, may_forward=self._may_forward(provider))
 
     def credentials(self, provider: Provider) -> Headers:
         """The secret headers for the provider, of its own or forwarded from the client."""

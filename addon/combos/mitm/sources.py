@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from combos.core.facts import Headers, TransportFault
-from combos.engine.events import ChunkReceived, Ended, Event, Failed, HeadReceived, WaitOver
+from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, HeadReceived, WaitOver
+from combos.engine.record import DecisionRecord
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
 
@@ -85,6 +86,24 @@ class CannedSource:
 
     def close(self) -> None:
         """Drop what has not been taken."""
+        self.is_spent = True
+
+
+class DecisionSource:
+    """A decision that is being made. Whoever stops waiting for it cancels it."""
+
+    def __init__(self, decide: Callable[[], Awaitable[DecisionRecord]]) -> None:
+        self.is_spent = False
+        self._decide = decide
+
+    async def next(self) -> Event:
+        """`Decided`, whatever came of it."""
+        record = await self._decide()
+        self.is_spent = True
+        return Decided(record)
+
+    def close(self) -> None:
+        """Nothing is held."""
         self.is_spent = True
 
 

@@ -55,19 +55,40 @@ class Link:
 class Watch:
     """What one try to send learns on its way through the pool. `direct` is false when a proxy stands between."""
 
-    __slots__ = ("allow_private", "direct", "fresh_only", "link", "on_connected", "phase", "protocol", "reused")
+    __slots__ = (
+        "allow_private",
+        "direct",
+        "fresh_only",
+        "link",
+        "on_connected",
+        "only_private",
+        "phase",
+        "protocol",
+        "reused",
+    )
 
     def __init__(
-        self, on_connected: Callable[[], None], *, allow_private: bool, direct: bool, fresh_only: bool
+        self,
+        on_connected: Callable[[], None],
+        *,
+        allow_private: bool,
+        direct: bool,
+        fresh_only: bool,
+        only_private: bool = False,
     ) -> None:
         self.on_connected = on_connected
         self.allow_private = allow_private
+        self.only_private = only_private
         self.direct = direct
         self.fresh_only = fresh_only
         self.phase = Phase.CONNECT
         self.reused = False
         self.protocol: ResponseHandler | None = None
         self.link: Link | None = None
+
+    def judge(self, guard: Guard, host: str, port: int) -> None:
+        """Raises `UpstreamFault` for an address that this try may not be sent to."""
+        guard.admit(host, port, allow_private=self.allow_private, only_private=self.only_private)
 
     def abort(self) -> None:
         """Close the socket now, whatever still waits to be written to it."""
@@ -105,7 +126,7 @@ class GuardedResolver(AbstractResolver):
         watch, guard = CURRENT_WATCH.get(), self._guard()
         for answer in answers:
             if watch.direct:
-                guard.admit(answer["host"], port, allow_private=watch.allow_private)
+                watch.judge(guard, answer["host"], port)
             else:
                 guard.admit_own(answer["host"], port)
         return answers
@@ -161,7 +182,7 @@ class Connector(aiohttp.TCPConnector):
         if peer is None or not watch.direct:
             return
         try:
-            self._guard().admit(*peer, allow_private=watch.allow_private)
+            watch.judge(self._guard(), *peer)
         except BaseException:
             watch.abort()
             connection.close()

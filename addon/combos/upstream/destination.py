@@ -6,7 +6,7 @@ resolve to, so that a public name cannot lead into a private network. It neither
 
 import functools
 
-from combos.core.destinations import Destination, classify_host
+from combos.core.destinations import PLAIN_HTTP, Destination, classify_host
 from combos.core.facts import TransportFault
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.selfloop import OwnAddresses
@@ -19,8 +19,10 @@ class Guard:
         self._own = own
         self._classify = functools.lru_cache(4096)(classify_host)
 
-    def admit(self, host: str, port: int, *, allow_private: bool) -> None:
+    def admit(self, host: str, port: int, *, allow_private: bool, only_private: bool = False) -> None:
         """Judge a host as written or a resolved address; a name passes until it is resolved.
+
+        `only_private`: nothing but this machine and private networks will do, and no name but `localhost`.
 
         Raises `UpstreamFault`: `SELF_LOOP` for the proxy itself, else `CONNECT_FAILED`.
         """
@@ -30,6 +32,8 @@ class Guard:
             raise _refusal(host, port, f"a {rule} address is never allowed")
         if destination is Destination.PRIVATE and not allow_private:
             raise _refusal(host, port, f"a {rule} address needs allowPrivateNetwork")
+        if only_private and rule not in PLAIN_HTTP:
+            raise _refusal(host, port, f"a {rule} address needs https")
 
     def admit_own(self, host: str, port: int) -> None:
         """Refuse the proxy's own addresses only: for proxies between us and a target. Raises `UpstreamFault`."""

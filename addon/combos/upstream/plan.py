@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from multidict import CIMultiDict
 from yarl import URL
 
+from combos.core.config_provider import Adapter
 from combos.core.facts import Headers, TransportFault
 from combos.engine.commands import OutboundRequest
 from combos.upstream.destination import Guard
@@ -33,6 +34,7 @@ class Plan:
     body: bytes = field(repr=False)
     where: str
     allow_private: bool
+    only_private: bool
     context: ssl.SSLContext | bool
     proxy: ProxyRoute | None
 
@@ -45,15 +47,19 @@ def plan_for(
     host, port = url.host or "", url.port or 0
     where = f"{host} port {port}"
     allow_private = request.provider.config.allow_private_network
-    guard.admit(host, port, allow_private=allow_private)
+    # A decision service without TLS: what is decided from, and a key, stay within private networks.
+    only_private = url.scheme == "http" and request.provider.config.adapter is Adapter.JEV_DECISION
+    guard.admit(host, port, allow_private=allow_private, only_private=only_private)
     route = route_for(url, request.provider, proxy)
+    if only_private and route is not None:
+        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{where}: a decision service without TLS, behind a proxy")
     headers = _headers_of(request.headers, secrets)
     if route is not None:
         guard.admit_own(route.url.host or "", route.url.port or 0)
         if url.scheme == "http":
             headers.extend(route.headers)
     context = _context_for(host, where, contexts) if "https" in (url.scheme, route and route.url.scheme) else True
-    return Plan(request.method, url, headers, request.body, where, allow_private, context, route)
+    return Plan(request.method, url, headers, request.body, where, allow_private, only_private, context, route)
 
 
 def _url_of(request: OutboundRequest) -> URL:

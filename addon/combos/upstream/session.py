@@ -162,7 +162,13 @@ class Upstream:
     async def _try(self, plan: Plan, timeouts: Timeouts, *, fresh_only: bool) -> Answer | None:
         """One send. None: a pooled connection was dead. Raises `UpstreamFault`."""
         clock = _Clock(timeouts)
-        watch = Watch(clock.restart, allow_private=plan.allow_private, direct=plan.proxy is None, fresh_only=fresh_only)
+        watch = Watch(
+            clock.restart,
+            allow_private=plan.allow_private,
+            only_private=plan.only_private,
+            direct=plan.proxy is None,
+            fresh_only=fresh_only,
+        )
         token = CURRENT_WATCH.set(watch)
         try:
             async with clock.timeout:
