@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.core.cooldowns import CooldownEntry, CooldownKey, Cooldowns
@@ -65,6 +65,7 @@ def test_deleted_combos_are_forgotten() -> None:
     assert [key for key, _ in store.running(0)] == [A]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([A, B, OTHER]), st.integers(1, 50)), max_size=20), st.integers(0, 60))
 def test_sweep_drops_exactly_what_nobody_sees(writes: list[tuple[CooldownKey, int]], now: int) -> None:
     store = Cooldowns()

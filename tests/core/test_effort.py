@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.core.effort import OMIT, EffortPolicy, effort_changes
@@ -179,6 +179,7 @@ def test_families_with_effort_levels(model: str, adaptive: bool) -> None:
     assert (changes[("thinking",)] == ADAPT) is adaptive
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["reasoning", "reasoning_effort", "thinking", "output_config", "tool_choice"]),

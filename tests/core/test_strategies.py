@@ -2,7 +2,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.core.config_combo import Strategy
@@ -68,6 +68,7 @@ def test_a_hop_of_another_target_keeps_the_batch() -> None:
     assert (state.active, state.served) == ("A", 1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.integers(1, 4))
 def test_shares_are_exact_over_a_cycle(weights: list[int], sticky: int) -> None:
     cycle = sum(weights)
@@ -75,6 +76,7 @@ def test_shares_are_exact_over_a_cycle(weights: list[int], sticky: int) -> None:
     assert seen == Counter({chr(65 + i): weight * sticky for i, weight in enumerate(weights)})
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 10_000), min_size=2, max_size=5), st.data())
 def test_smooth_weights_stay_bounded_while_eligibility_changes(weights: list[int], data: st.DataObject) -> None:
     all_targets, state = targets(*weights), RotationState()

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.engine.budget import Denial, SendBudget, SendKind
@@ -67,6 +67,7 @@ def test_nothing_is_sent_again_that_must_not_be() -> None:
     assert budget.used == 1
 
 
+@settings(deadline=None)
 @given(st.integers(1, 8), st.lists(st.sampled_from(list(SendKind)), max_size=40))
 def test_a_denial_charges_nothing_and_the_total_holds(targets: int, kinds: list[SendKind]) -> None:
     budget = SendBudget(targets)
@@ -75,6 +76,7 @@ def test_a_denial_charges_nothing_and_the_total_holds(targets: int, kinds: list[
     assert granted.count(SendKind.HOP) <= max(1, targets - 1)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 8), st.lists(st.integers(0, 5), max_size=8))
 def test_every_declared_target_can_still_be_asked(targets: int, retries: list[int]) -> None:
     budget = SendBudget(targets)
