@@ -17,6 +17,7 @@ from combos.engine.commands import (
     Break,
     Command,
     Commit,
+    Decide,
     Discard,
     End,
     Finish,
@@ -26,13 +27,14 @@ from combos.engine.commands import (
     Send,
     Wait,
 )
-from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, HeadReceived
-from combos.engine.record import Outcome, TurnRecord
+from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, HeadReceived
+from combos.engine.record import DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.wire.request import request_facts
 
+NO_DECISION = DecisionRecord("typesafe", "timeout", None, None, None, 0)
 EPOCH_MS = 1_790_856_000_000
 SSE: Headers = ((b"content-type", b"text/event-stream"),)
 JSON: Headers = ((b"content-type", b"application/json"),)
@@ -76,6 +78,8 @@ class World:
     spent: set[str] = field(default_factory=set)
     resets: dict[str, int] = field(default_factory=dict)
     options: TurnOptions = field(default_factory=TurnOptions)
+    fails_open: bool = True
+    """Whether decisions of jev combos are answered at once, without a choice."""
 
     def __post_init__(self) -> None:
         self.state = EngineState()
@@ -187,6 +191,10 @@ class Play:
         if isinstance(event, ClientGone):
             self.gone = True
             assert dict(self.world.state.cooldowns.running(self.world.mono_ms)) == before, "a gone client cools nothing"
+        asked = [c for c in commands if isinstance(c, Decide)]
+        if asked and self.world.fails_open:
+            commands = [c for c in commands if not isinstance(c, Decide)]
+            commands += self.turn.handle(Decided(NO_DECISION), self.world.now)
         for command in commands:
             self._check(command)
             self.log.append(command)

@@ -166,7 +166,7 @@ def test_after_a_failure_the_same_rule_holds() -> None:
     play >> Failed(1, TransportFault.RESET) << discards(1) << sends("gamma/m3")
 
 
-@pytest.mark.parametrize("strategy", ["failover", "round-robin", "random", "least-used", "reset-window"])
+@pytest.mark.parametrize("strategy", ["failover", "round-robin", "random", "least-used", "reset-window", "jev"])
 def test_a_last_resort_stands_back_in_every_strategy(strategy: str) -> None:
     first = target("gamma/m3", lastResort=True, weight=9)
     world = World(config(first, "alpha/m1", strategy=strategy, cooldownWaitPolicy=POLICY))
