@@ -117,6 +117,24 @@ def test_the_unary_endpoint_never_answers_with_less(name: str) -> None:
     assert caught.value.status == 502
 
 
+def test_a_trigger_that_is_not_streamed() -> None:
+    known = plan(TRIGGER, M).context
+    bodies = {
+        name: next(read(c) for c in CASES if c["file"] == f"responses/messages.{name}.json")
+        for name in ("full", "truncated")
+    }
+    answer = json.loads(translate_response(bodies["full"], R, M, known))
+    assert [item["type"] for item in answer["output"]] == ["compaction"]
+    with pytest.raises(AnswerError, match="no usable summary"):
+        translate_response(bodies["truncated"], R, M, known)
+
+
+def test_the_unary_endpoint_reads_a_stream_as_well() -> None:
+    known = plan({"input": "Hi"}, M, compact=True).context
+    answer = json.loads(translate_response(stream_of(M), R, M, known))
+    assert [item["content"][0]["text"][:7] for item in answer["output"]] == ["Hi", "Summary"]
+
+
 def test_recent_messages_are_bounded_and_newest_first() -> None:
     long = [{"role": "user", "content": str(number) * (RECENT_CHARACTERS // 2)} for number in range(3)]
     recent = plan({"input": [*long]}, M, compact=True).context.recent

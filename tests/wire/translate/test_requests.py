@@ -109,6 +109,7 @@ DROPPED: list[tuple[Dialect, Json, tuple[str, ...]]] = [
         {"service_tier": "flex", "truncation": "auto", "metadata": {"a": "b"}},
         ("metadata", "service_tier", "truncation"),
     ),
+    (R, {"store": True}, ("store",)),
     (R, {"include": ["reasoning.encrypted_content"]}, ()),
     (R, {"include": ["web_search_call.action.sources"]}, ("include",)),
     (

@@ -20,7 +20,7 @@ from combos.wire.translate import (
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.context import Context, Mint
 from combos.wire.translate.ir import Event, Failure, Kind, Open
-from combos.wire.translate.shape import Json, Unsupported, dump, load
+from combos.wire.translate.shape import Json, dump, load
 from combos.wire.translate.stage import AnswerError, Budget, Stage, collect
 
 _DONE = b"[DONE]"
@@ -146,9 +146,6 @@ class StreamTranslator:
         except AnswerError as error:
             out.append(self._writer.on(error.failure))
             self._stage.finished = True
-        except Unsupported:
-            out.append(self._writer.on(_MALFORMED))
-            self._stage.finished = True
         return b"".join(out)
 
 
@@ -177,11 +174,7 @@ def translate_response(body: bytes, client: Dialect, target: Dialect, context: C
         return dump(made)
     mint = Mint(context.seed)
     stage = Stage(context, mint, Budget())
-    try:
-        events = list(stage.passing(_whole_events(body, target)))
-        return dump(_whole(events, context, mint))
-    except Unsupported as error:
-        raise AnswerError(_MALFORMED) from error
+    return dump(_whole(list(stage.passing(_whole_events(body, target))), context, mint))
 
 
 def _native_compaction(body: bytes, context: Context) -> Json | None:
@@ -213,8 +206,9 @@ def _responses(events: list[Event], context: Context, mint: Mint) -> Json:
     writer = compaction_out.Writer(context, mint) if trigger else responses_stream_out.Writer(context, mint)
     for event in events:
         writer.on(event)
-    if writer.response.get("status") == "failed":
-        raise AnswerError(_MALFORMED)
+    if writer.response["status"] == "failed":
+        error = writer.response["error"]
+        raise AnswerError(Failure(error["code"], "server_error", error["message"]))
     return writer.response
 
 
@@ -228,7 +222,7 @@ def undeclared_first_call(held: bytes, target: Dialect, context: Context) -> str
         return None
     try:
         events = _whole_events(held, target)
-    except (AnswerError, Unsupported):
+    except AnswerError:
         return None
     for event in events:
         if isinstance(event, Open) and event.kind is not Kind.REASONING:

@@ -161,8 +161,6 @@ def _model_parts(message: Message, profile: TargetProfile, catalog: Catalog) -> 
                 state = part.opaque
                 if state is not None and opaque.fits(state, _ME, profile.key):
                     waiting = _restore(state, parts) or waiting
-            case _:
-                pass
     return parts
 
 

@@ -60,10 +60,9 @@ class Writer:
         return b""
 
     def _finish(self, event: Finish) -> bytes:
-        out = b"".join(self._close(Close(key)) for key in list(self._blocks))
         candidate = _candidate([{"text": ""}], event)
         usage = tokens.WRITE[_ME](event.usage or Usage())
-        return out + _frame({"candidates": [candidate], "usageMetadata": usage, **self._tail})
+        return _frame({"candidates": [candidate], "usageMetadata": usage, **self._tail})
 
     def _chunk(self, parts: list[Json]) -> bytes:
         return _frame({"candidates": [_candidate(parts)], **self._tail})

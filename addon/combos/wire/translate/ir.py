@@ -259,7 +259,7 @@ class Close:
 
 @dataclass(slots=True)
 class Finish:
-    """The answer is whole. `detail` explains a refusal."""
+    """The answer is whole: every block was closed before. `detail` explains a refusal."""
 
     reason: Reason
     usage: Usage | None = None

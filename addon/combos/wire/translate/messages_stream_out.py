@@ -122,13 +122,10 @@ class Writer:
         return _frame(kind, {"type": kind, "index": self._index, **members})
 
     def _finish(self, event: Finish) -> bytes:
-        for slot in self._queue.values():
-            slot.closed = True
-        out = self._advance()
         delta = {"stop_reason": tokens.REASONS_OUT[_ME][event.reason], "stop_sequence": None}
         usage = tokens.WRITE[_ME](event.usage or Usage())
         ending = _frame("message_delta", {"type": "message_delta", "delta": delta, "usage": usage})
-        return out + ending + _frame("message_stop", {"type": "message_stop"})
+        return ending + _frame("message_stop", {"type": "message_stop"})
 
 
 def _frame(kind: str, payload: Json) -> bytes:

@@ -25,7 +25,7 @@ from combos.wire.translate import (
 )
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.context import Context
-from combos.wire.translate.ir import Media, Request, Result
+from combos.wire.translate.ir import Media, Request, Result, Role
 from combos.wire.translate.profile import TargetProfile
 from combos.wire.translate.shape import Json, Unsupported, dump
 
@@ -131,11 +131,13 @@ def _compaction(
 
 
 def _check_media(request: Request, profile: TargetProfile) -> None:
-    if not profile.text_only:
-        return
     for message in request.messages:
         for part in message.parts:
             inner = part.parts if isinstance(part, Result) else [part]
             for entry in inner:
-                if isinstance(entry, Media):
+                if not isinstance(entry, Media):
+                    continue
+                if profile.text_only:
                     raise Unsupported(entry.where, "cannot be sent to a target that takes text only")
+                if message.role is Role.ASSISTANT:
+                    raise Unsupported(entry.where, "stands in an assistant turn, where other dialects hold text")

@@ -98,7 +98,7 @@ def _schema(form: Json) -> Schema | None:
 
 def _tool(tool: Json, namespace: str | None, request: Request) -> None:
     kind = as_str(tool.get("type"))
-    if kind == "namespace":
+    if kind == "namespace" and namespace is None:
         for _index, child in dicts(tool.get("tools")):
             _tool(child, as_str(tool.get("name")), request)
         return

@@ -151,10 +151,8 @@ def _item(part: Part, profile: TargetProfile, catalog: Catalog) -> Json | None:
         case Result():
             kind = "custom_tool_call_output" if part.freeform else "function_call_output"
             return {"type": kind, "call_id": fit_id(part.call_id, ID_LIMIT), "output": _output(part)}
-        case Reasoning():
-            return _reasoning(part, profile)
         case _:
-            return None
+            return _reasoning(part, profile) if isinstance(part, Reasoning) else None
 
 
 def _call(call: Call, catalog: Catalog) -> Json:

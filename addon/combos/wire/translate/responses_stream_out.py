@@ -176,11 +176,10 @@ class Writer:
         return self._on_item(item, "response.function_call_arguments.done", arguments=item.value() or "{}")
 
     def _finish(self, event: Finish) -> bytes:
-        out = b"".join(self._close(key, None) for key in list(self._items))
-        reason = event.reason
+        out, reason = b"", event.reason
         if reason is Reason.CONTENT_FILTER and self._context.codex:
             # Codex repeats such a turn as a lost connection and shows nothing; a plain message ends it.
-            out += self._open("refusal", Kind.TEXT, None)
+            out = self._open("refusal", Kind.TEXT, None)
             out += self._delta(self._items["refusal"], event.detail or DECLINED) + self._close("refusal", None)
             reason = Reason.STOP
         word = tokens.REASONS_OUT[_ME][reason]

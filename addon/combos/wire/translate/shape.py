@@ -82,18 +82,11 @@ def load_object(data: bytes | str) -> Json | None:
 
 
 def dump(value: object) -> bytes:
-    """Compact JSON. What orjson refuses (depth over 254, lone surrogates) goes through the standard library.
-
-    Raises `Unsupported` when that fails as well.
-    """
+    """Compact JSON. What orjson refuses (depth over 254, lone surrogates) goes through the standard library."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        pass
-    try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Unsupported("body", "cannot be written as JSON") from error
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def dump_str(value: object) -> str:
@@ -102,8 +95,3 @@ def dump_str(value: object) -> str:
 
 def cut(message: str) -> str:
     return message[:MAX_MESSAGE]
-
-
-def compact(document: Json) -> Json:
-    """The document without members that are None."""
-    return {key: value for key, value in document.items() if value is not None}

@@ -101,11 +101,17 @@ class Stage:
         if tool is not None:
             freeform, name, namespace = tool.freeform, tool.name, tool.namespace
         else:
-            freeform, name, namespace = native, call.name, call.namespace
+            freeform, name, namespace = native, self._undeclared_name(call), call.namespace
         freeform = freeform and self._takes_freeform(declared=tool is not None and tool.freeform)
         if native is not freeform:
             self._held[key] = _Held(wrap=native)
         return CallMeta(self._id(call.id), name, namespace, freeform)
+
+    def _undeclared_name(self, call: CallMeta) -> str:
+        """Only Responses clients know namespaces."""
+        if self._context.client is Dialect.RESPONSES or not call.namespace:
+            return call.name
+        return toolset.plain_name(call.namespace, call.name)
 
     def _takes_freeform(self, *, declared: bool) -> bool:
         """Chat libraries know only function calls unless the client itself declared the custom tool."""

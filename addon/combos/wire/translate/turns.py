@@ -18,7 +18,7 @@ def settle(messages: list[Message]) -> list[Message]:
     turns: list[Message] = []
     for message in _merged(messages):
         if message.role is Role.ASSISTANT:
-            _append(turns, message)
+            _append(turns, Message(Role.ASSISTANT, list(_leftover(message.parts, settled))))
             answers = [_claim(part, pending, settled) for part in message.parts if isinstance(part, Call)]
             if answers:
                 turns.append(Message(Role.USER, list(_in_client_order(answers))))
@@ -54,7 +54,7 @@ def _in_client_order(answers: list[tuple[int, Result]]) -> Iterator[Result]:
 
 
 def _leftover(parts: list[Part], settled: set[int]) -> Iterator[Part]:
-    """What is left of a user turn once its results went to their calls."""
+    """What is left of a turn once its results went to their calls; results nobody asked for are said in words."""
     for part in parts:
         if not isinstance(part, Result):
             yield part
