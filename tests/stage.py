@@ -288,7 +288,8 @@ def _observe(service: Service, clock: Clock, cases: Mapping[str, Case]) -> None:
             case.records.append(record)
         services.finished(flow, record, changed)
 
-    service._services = dataclasses.replace(services, now=clock, finished=finished)
+    service.now = clock
+    service._services = dataclasses.replace(services, finished=finished)
 
 
 class _Errors(logging.Handler):

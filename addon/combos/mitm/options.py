@@ -8,6 +8,8 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.options import Options
 
+from combos.mitm.access import is_loopback
+
 
 class AttemptFlows(StrEnum):
     """Which attempts become flows of their own."""
@@ -107,13 +109,16 @@ def parse_listen(value: str) -> tuple[str, int] | None:
     if not colon or not port.isdecimal() or not 0 < int(port) < 65_536:
         raise ValueError("must be host:port, such as 127.0.0.1:10100, or empty")
     host = host.removeprefix("[").removesuffix("]")
-    if host not in {"localhost", "::1"} and not host.startswith("127."):
+    if host != "localhost" and not is_loopback(host):
         raise ValueError("must be a loopback address: the management listener is never offered to the network")
     return host, int(port)
 
 
-def _check_minimum(options: Options, row: Option) -> None:
+def _check(options: Options, row: Option) -> None:
     value = getattr(options, row.name)
+    # mitmproxy offers the choices for completion and takes any other value as well.
+    if row.choices is not None and value not in row.choices:
+        raise OptionsError(f"{row.name} must be one of {', '.join(row.choices)}, got {value!r}")
     if row.minimum is not None and value < row.minimum:
         raise OptionsError(f"{row.name} must be an integer of at least {row.minimum}, got {value}")
 
@@ -121,7 +126,7 @@ def _check_minimum(options: Options, row: Option) -> None:
 def parse(options: Options) -> Settings:
     """All options as settings. Raises `OptionsError` that names the option and the rule."""
     for row in OPTIONS:
-        _check_minimum(options, row)
+        _check(options, row)
     try:
         listen = parse_listen(options.combos_admin_listen)
     except ValueError as error:

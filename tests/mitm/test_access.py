@@ -1,0 +1,93 @@
+"""Who may use the combos."""
+
+import pytest
+from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.mode_specs import ProxyMode
+from mitmproxy.test import tflow
+
+from combos.mitm.access import holds_key, is_admitted, is_loopback, presented_keys
+
+KEYS = ["first-key", "second-key-ü"]
+
+
+def flow_from(host: str, mode: str = "regular", **headers: str) -> HTTPFlow:
+    flow = tflow.tflow()
+    flow.client_conn.peername = (host, 50_000)
+    flow.client_conn.proxy_mode = ProxyMode.parse(mode)
+    for name, value in headers.items():
+        flow.request.headers[name.replace("_", "-")] = value
+    return flow
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "::1%lo", "0:0:0:0:0:0:0:1"])
+def test_this_machine(host: str) -> None:
+    assert is_loopback(host)
+    assert is_admitted(flow_from(host), [])
+
+
+@pytest.mark.parametrize(
+    "host", ["192.168.1.2", "10.0.0.1", "::ffff:10.0.0.1", "fe80::1%eth0", "8.8.8.8", "", "localhost"]
+)
+def test_other_machines(host: str) -> None:
+    assert not is_loopback(host)
+    assert not is_admitted(flow_from(host), KEYS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("authorization", "Bearer first-key"),
+        ("authorization", "bearer  first-key "),
+        ("x_api_key", "first-key"),
+        ("x_goog_api_key", "first-key"),
+        ("api_key", "first-key"),
+        ("x_api_key", "second-key-ü"),
+    ],
+)
+def test_holders_of_a_configured_key(name: str, value: str) -> None:
+    assert is_admitted(flow_from("192.168.1.2", **{name: value}), KEYS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("authorization", "Bearer first-ke"),
+        ("authorization", "Bearer first-key2"),
+        ("authorization", "Basic first-key"),
+        ("authorization", "first-key"),
+        ("authorization", "Bearer "),
+        ("x_api_key", ""),
+        ("x_other", "first-key"),
+    ],
+)
+def test_anything_else_is_no_key(name: str, value: str) -> None:
+    assert not is_admitted(flow_from("192.168.1.2", **{name: value}), KEYS)
+
+
+def test_without_configured_keys_nobody_holds_one() -> None:
+    assert not is_admitted(flow_from("192.168.1.2", x_api_key=""), [])
+    assert not holds_key([""], [])
+    assert not holds_key([], ["key"])
+
+
+def test_one_right_key_among_several_is_enough() -> None:
+    flow = flow_from("192.168.1.2", authorization="Bearer theirs", x_api_key="second-key-ü")
+    assert presented_keys(flow) == ["second-key-ü", "theirs"]
+    assert is_admitted(flow, KEYS)
+
+
+def test_a_key_of_undecodable_bytes_is_compared_and_refused() -> None:
+    flow = flow_from("192.168.1.2")
+    flow.request.headers.fields = (*flow.request.headers.fields, (b"x-api-key", b"\xff\xfe"))
+    assert not is_admitted(flow, KEYS)
+
+
+def test_whom_mitmproxy_has_admitted() -> None:
+    flow = flow_from("192.168.1.2")
+    flow.metadata["proxyauth"] = ("user", "password")
+    assert is_admitted(flow, [])
+
+
+@pytest.mark.parametrize(("mode", "admitted"), [("local:curl", True), ("wireguard", True), ("transparent", False)])
+def test_modes_that_admit_by_themselves(mode: str, admitted: bool) -> None:
+    assert is_admitted(flow_from("10.0.0.1", mode), []) is admitted

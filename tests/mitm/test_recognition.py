@@ -1,0 +1,153 @@
+"""Which requests are ours, and what they ask for."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from mitmproxy.http import HTTPFlow
+from mitmproxy.test import tflow, tutils
+
+from combos.core.facts import Dialect
+from combos.core.registry import ComboRoute, DirectRoute, UnknownCombo, build_registry
+from combos.mitm.recognition import (
+    Recognised,
+    Refusal,
+    is_base_url,
+    is_responses_upgrade,
+    recognise,
+    turn_surface,
+)
+from combos.upstream.selfloop import OwnAddresses
+from configs import config, document, provider
+
+REGISTRY = build_registry(config(document(providers={"alpha": provider(models=["bare-model"]), "beta": provider()})), 1)
+LIMIT = 10_000
+
+
+def asked(path: str, body: bytes | dict[str, Any] = b"", method: str = "POST", **headers: str) -> HTTPFlow:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = tutils.treq(method=method.encode(), path=path.encode(), content=data)
+    for name, value in headers.items():
+        request.headers[name.replace("_", "-")] = value
+    return tflow.tflow(req=request)
+
+
+def found(flow: HTTPFlow, *, base_url: bool = True) -> Recognised | Refusal | None:
+    return recognise(flow, REGISTRY, base_url=base_url, limit=LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "dialect"),
+    [
+        ("POST", "/v1/responses", Dialect.RESPONSES),
+        ("POST", "/v1/responses/compact", Dialect.RESPONSES),
+        ("POST", "/backend-api/codex/responses", Dialect.RESPONSES),
+        ("POST", "/v1/chat/completions?x=1", Dialect.CHAT),
+        ("POST", "/v1/messages?beta=true", Dialect.MESSAGES),
+        ("GET", "/v1/responses", None),
+        ("POST", "/v1/embeddings", None),
+        ("POST", "/v1/responses/resp_1/cancel", None),
+        ("GET", "/v1/models", None),
+    ],
+)
+def test_surfaces(method: str, path: str, dialect: Dialect | None) -> None:
+    assert turn_surface(asked(path, method=method)) is dialect
+
+
+@pytest.mark.parametrize("base_url", [True, False])
+def test_a_combo_is_ours_wherever_it_is_asked_for(base_url: bool) -> None:
+    got = found(asked("/v1/responses", {"model": "combo/main", "stream": True}), base_url=base_url)
+    assert isinstance(got, Recognised)
+    assert isinstance(got.route, ComboRoute)
+    assert (got.facts.model, got.facts.stream, got.facts.dialect) == ("combo/main", True, Dialect.RESPONSES)
+
+
+@pytest.mark.parametrize("base_url", [True, False])
+def test_other_explicit_names(base_url: bool) -> None:
+    unknown = found(asked("/v1/messages", {"model": "combo/none"}), base_url=base_url)
+    assert isinstance(unknown, Recognised)
+    assert unknown.route == UnknownCombo("none")
+    direct = found(asked("/v1/messages", {"model": "alpha/m"}), base_url=base_url)
+    assert isinstance(direct, Recognised)
+    assert isinstance(direct.route, DirectRoute)
+
+
+def test_a_bare_model_is_ours_as_a_base_url_only() -> None:
+    flow = asked("/v1/chat/completions", {"model": "bare-model"})
+    assert found(flow, base_url=False) is None
+    got = found(flow)
+    assert isinstance(got, Recognised)
+    assert isinstance(got.route, DirectRoute)
+    assert got.route.target.key == "alpha/bare-model"
+
+
+def test_an_unknown_model_is_refused_as_a_base_url_and_passed_elsewhere() -> None:
+    flow = asked("/v1/chat/completions", {"model": "no-such"})
+    assert found(flow, base_url=False) is None
+    got = found(flow)
+    assert isinstance(got, Refusal)
+    assert (got.error.status, got.dialect) == (404, Dialect.CHAT)
+
+
+BAD: dict[str, tuple[bytes, dict[str, str], int]] = {
+    "no JSON": (b"{", {}, 400),
+    "no object": (b"[]", {}, 400),
+    "no model": (b"{}", {}, 400),
+    "model is no text": (b'{"model": 1}', {}, 400),
+    "empty": (b"", {}, 400),
+    "coding broken": (b"x", {"content_encoding": "gzip"}, 400),
+    "coding unknown": (b"x", {"content_encoding": "snappy"}, 400),
+    "too large": (b" " * (LIMIT + 1), {}, 413),
+    "too large when decoded": (gzip.compress(b" " * (LIMIT + 1)), {"content_encoding": "gzip"}, 413),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_body_that_cannot_be_read(name: str) -> None:
+    body, headers, status = BAD[name]
+    flow = asked("/v1/responses", body, **headers)
+    assert found(flow, base_url=False) is None
+    got = found(flow)
+    assert isinstance(got, Refusal)
+    assert got.error.status == status
+
+
+def test_a_compressed_body_is_read_and_kept_decoded() -> None:
+    body = json.dumps({"model": "combo/main"}).encode()
+    got = found(asked("/v1/responses", gzip.compress(body), content_encoding="gzip"), base_url=False)
+    assert isinstance(got, Recognised)
+    assert got.facts.body == body
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "ours"),
+    [
+        ("127.0.0.1", 8080, True),
+        ("localhost", 8080, True),
+        ("::1", 8080, False),
+        ("my-machine", 8080, True),
+        ("My-Machine.local.", 8080, True),
+        ("my-machine", 80, False),
+        ("127.0.0.1", 8081, False),
+        ("api.openai.com", 8080, False),
+    ],
+)
+def test_the_proxys_own_address(host: str, port: int, ours: bool) -> None:
+    flow = asked("/v1/responses")
+    flow.request.host, flow.request.port = host, port
+    assert is_base_url(flow, OwnAddresses((("127.0.0.1", 8080),)), "my-machine") is ours
+
+
+@pytest.mark.parametrize(
+    ("path", "upgrade", "refused"),
+    [
+        ("/v1/responses", "websocket", True),
+        ("/backend-api/codex/responses", "WebSocket", True),
+        ("/v1/responses", "h2c", False),
+        ("/v1/realtime", "websocket", False),
+        ("/v1/responses/compact", "websocket", False),
+    ],
+)
+def test_upgrades(path: str, upgrade: str, refused: bool) -> None:
+    assert is_responses_upgrade(asked(path, method="GET", upgrade=upgrade)) is refused
