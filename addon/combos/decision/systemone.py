@@ -73,7 +73,7 @@ def read_reply(body: bytes, options: Options) -> Answer:
     if isinstance(route, Mapping) and "probabilities" in route:
         probability = _probability(route["probabilities"], choice, options)
     # A confidence that is no share is dropped: it decides nothing.
-    return Answer(choice, _share(_member(route, "confidence")), probability, usage_of(_member(document, "usage")))
+    return Answer(choice, share(_member(route, "confidence")), probability, usage_of(_member(document, "usage")))
 
 
 def _member(value: object, name: str) -> object:
@@ -84,14 +84,14 @@ def _probability(table: object, choice: str, options: Options) -> float:
     """The chosen option's probability, of a distribution over exactly the offered options in which it is a mode."""
     if not isinstance(table, Mapping) or table.keys() != options.keys():
         raise Closed(Gate.INVALID)
-    numbers = {key: number for key, value in table.items() if (number := _share(value)) is not None}
+    numbers = {key: number for key, value in table.items() if (number := share(value)) is not None}
     is_distribution = len(numbers) == len(table) and abs(sum(numbers.values()) - 1) <= _SUM_TOLERANCE
     if not is_distribution or numbers[choice] < max(numbers.values()) - _MAX_TOLERANCE:
         raise Closed(Gate.INVALID)
     return numbers[choice]
 
 
-def _share(value: object) -> float | None:
+def share(value: object) -> float | None:
     """A finite number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -105,5 +105,9 @@ def usage_of(usage: object) -> dict[str, int] | None:
 
 
 def _count(usage: object, names: tuple[str, ...]) -> int | None:
-    values = (_member(usage, name) for name in names)
-    return next((v for v in values if type(v) is int and 0 <= v <= _SAFE_INTEGER), None)
+    return next((found for name in names if (found := whole(_member(usage, name))) is not None), None)
+
+
+def whole(value: object) -> int | None:
+    """A whole number that is not negative and that every JSON reader keeps exactly."""
+    return value if type(value) is int and 0 <= value <= _SAFE_INTEGER else None

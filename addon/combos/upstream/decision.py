@@ -11,7 +11,7 @@ from typing import Protocol
 
 from combos.core.facts import Headers
 from combos.core.registry import Registry
-from combos.decision import model, systemone
+from combos.decision import model, probe, systemone
 from combos.decision.decide import Call, Means, ModelCall, Question, ServiceCall, conclude, prepare, question_of
 from combos.decision.gates import Closed, Gate
 from combos.decision.model import ModelReply
@@ -115,6 +115,21 @@ class Decider:
             return decode(get(answer.headers, "content-encoding"), body, systemone.REPLY_MAX)
         except BodyError:
             raise Closed(Gate.MALFORMED) from None
+
+
+async def probe_provider(decider: Decider, registry: Registry, name: str) -> dict[str, object]:
+    """Test connection of a decision row, ready for JSON: `{ok, latencyMs, message|error}` or `{applicable, …}`."""
+    if not probe.is_testable(name, registry, decider.hosted):
+        return {"applicable": False, "reason": "retargeted", "latencyMs": 0}
+    return probe.provider_result(await decider.decide(probe.provider_question(name), registry))
+
+
+async def probe_decision(decider: Decider, registry: Registry, body: object) -> dict[str, object]:
+    """The answer to `POST /api/combos/decision-test`: `{ok, backend, gate, latencyMs, effort?}`.
+
+    May spend a call. Raises `probe.TrialRefused` for a body that is to be answered with 400.
+    """
+    return probe.trial_result(await decider.decide(probe.trial_question(body, registry), registry))
 
 
 async def _bounded(answer: exchange.Answer) -> bytes:
