@@ -202,7 +202,7 @@ def writer(path: Path, name: str, count: int) -> "subprocess.Popen[bytes]":
 def test_a_killed_writer_leaves_a_valid_file(path: Path) -> None:
     draw = random.Random(5)
     seen = 0
-    for _ in range(8):
+    for _ in range(6):
         process = writer(path, "killed", 1_000_000)
         time.sleep(draw.uniform(0.01, 0.12))
         process.send_signal(signal.SIGKILL)
@@ -219,7 +219,7 @@ def test_a_killed_writer_leaves_a_valid_file(path: Path) -> None:
 
 
 def test_two_writers_and_a_reader_lose_nothing(path: Path) -> None:
-    count = 500
+    count = 300
     processes = [writer(path, name, count) for name in ("one", "two")]
     live, changes = LiveConfig(path), set()
     own = 0

@@ -15,6 +15,7 @@ from combos.core.errors import ConfigError, ConfigProblem
 from combos.core.registry import Registry, build_registry
 
 type Listener = Callable[[Registry], None]
+type Observer = Callable[["Change"], None]
 type _Stat = tuple[int, int, int]
 
 
@@ -52,6 +53,7 @@ class LiveConfig:
         self._registry = build_registry(parse_config({}), 0)
         self._seen = FileState()
         self._listeners: list[Listener] = []
+        self._observers: list[Observer] = []
 
     @property
     def registry(self) -> Registry:
@@ -67,12 +69,23 @@ class LiveConfig:
         """Call `listener` with every registry that comes into force from now on."""
         self._listeners.append(listener)
 
+    def observe(self, observer: Observer) -> None:
+        """Call `observer` with what every later look at the file brought, unless that is nothing new."""
+        self._observers.append(observer)
+
     def has_moved(self) -> bool:
         """Whether the file's stat differs from the one last read: the cheap test before `reload`."""
         return _stat(self.path) != self._seen.stat
 
     def reload(self) -> Change:
         """Read the file again and swap all of it, or keep all of the last good configuration."""
+        change = self._reload()
+        if change is not Change.UNCHANGED:
+            for observer in self._observers:
+                observer(change)
+        return change
+
+    def _reload(self) -> Change:
         stat = _stat(self.path)
         try:
             text = self.path.read_bytes()

@@ -112,6 +112,11 @@ class EngineState:
         """End matching cooldowns now (None matches all); returns how many."""
         return self.cooldowns.clear(combo, target)
 
+    def forget_combo(self, combo: str) -> None:
+        """A combo was redefined or renamed: its cooldowns, rotation and use counts start anew."""
+        self.cooldowns.clear(combo)
+        self._rotations.pop(combo, None)
+
     def reconcile(self, registry: Registry) -> None:
         """Adopt a new configuration: forget deleted combos and the rotation of removed targets. Cooldowns of
         removed targets simply expire."""

@@ -1,0 +1,144 @@
+"""The management API as a web application, and the listener it runs on. Loopback only; who may use it says `auth`."""
+
+import errno
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from aiohttp import web
+
+from combos.admin.admin_token import TokenError, admin_token, refuse_shared
+from combos.admin.answers import as_errors, reply
+from combos.admin.atomic import PRIVATE
+from combos.admin.auth import Gate
+from combos.admin.live_config import Change
+from combos.admin.openapi import Route, describe
+from combos.admin.parts import Parts
+from combos.admin.table import table
+from combos.core.secrets import Secret, resolve_secret
+
+logger = logging.getLogger(__name__)
+
+BODY_MAX = 2 * 1024 * 1024
+RUNTIME_FILE = "runtime-port.json"
+_SHUTDOWN_S = 1.0
+
+
+class PortInUseError(Exception):
+    """Something else listens where the management API should."""
+
+
+class AdminServer:
+    """The management API of one process. `pages` are further routes, served without a token."""
+
+    def __init__(self, parts: Parts, pages: Sequence[web.RouteDef] = ()) -> None:
+        self.parts = parts
+        self.address: tuple[str, int] | None = None
+        self._runner: web.AppRunner | None = None
+        self._token: str | TokenError = TokenError("not started", "start the listener")
+        self._app = self._build(pages)
+        parts.live.observe(self._observe)
+
+    @property
+    def app(self) -> web.Application:
+        """The application, for tests and for hosts with a listener of their own; needs `open_token` first."""
+        return self._app
+
+    def open_token(self) -> None:
+        """Read the admin token, or make it. A token that cannot be trusted is answered with 503, not raised."""
+        try:
+            self._token = admin_token(self.parts.store.path.parent, self.parts.environ)
+        except TokenError as exc:
+            self._token = exc
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; returns the address. Raises `PortInUseError`, and `OSError` for an address that is not ours."""
+        self.open_token()
+        runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as exc:
+            await runner.cleanup()
+            if exc.errno == errno.EADDRINUSE:
+                raise PortInUseError(f"{host}:{port} is in use by another process") from exc
+            raise
+        self._runner = runner
+        self.address = (host, runner.addresses[0][1])
+        self._write_runtime_file(*self.address)
+        return self.address
+
+    async def close(self) -> None:
+        """Stop listening and end every stream."""
+        self.parts.activity.bus.close()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            self._remove_runtime_file()
+            await runner.cleanup()
+        self.address = None
+
+    def routes(self) -> tuple[Route, ...]:
+        """The table of what is served."""
+        return self._routes
+
+    def _build(self, pages: Sequence[web.RouteDef]) -> web.Application:
+        self._routes = table(self.parts, lambda: self.address[1] if self.address else 0)
+        public = {(route.method, route.path) for route in self._routes if route.public}
+        public |= {(page.method, page.path) for page in pages}
+        gate = Gate(self._current_token, self._origins, lambda request: _place(request) in public)
+        app = web.Application(client_max_size=BODY_MAX, middlewares=[gate.check, as_errors])
+        app.on_response_prepare.append(gate.seal)
+        for route in self._routes:
+            app.router.add_route(route.method, route.path, route.handler)
+        app.router.add_routes(pages)
+        app.router.add_get("/api/openapi.json", self._openapi)
+        return app
+
+    async def _openapi(self, _request: web.Request) -> web.Response:
+        return reply(describe(self._routes))
+
+    def _current_token(self) -> str:
+        if isinstance(self._token, TokenError):
+            raise TokenError(self._token.reason, self._token.hint)
+        entries = self.parts.registry.config.api_keys
+        keys = (resolve_secret(entry.key, self.parts.environ) for entry in entries)
+        refuse_shared(self._token, (key.reveal() for key in keys if isinstance(key, Secret)))
+        return self._token
+
+    def _origins(self) -> Sequence[str]:
+        return self.parts.registry.config.cors_allow_origins
+
+    def _observe(self, change: Change) -> None:
+        live = self.parts.live
+        self.parts.activity.configuration(change, live.registry, len(live.problems), self.parts.now())
+
+    def _write_runtime_file(self, host: str, port: int) -> None:
+        """Where the command line finds this process. Without it, it looks at the default port."""
+        path, flags = self._runtime_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(path, flags, PRIVATE), "w") as file:
+                json.dump({"pid": os.getpid(), "port": port, "hostname": host}, file)
+        except OSError as exc:
+            logger.info(f"combos: {path} cannot be written: {exc.strerror}")
+
+    def _remove_runtime_file(self) -> None:
+        try:
+            found = json.loads(self._runtime_file.read_text())
+        except (OSError, ValueError):
+            return
+        if isinstance(found, dict) and found.get("pid") == os.getpid():
+            self._runtime_file.unlink(missing_ok=True)
+
+    @property
+    def _runtime_file(self) -> Path:
+        return self.parts.store.path.parent / RUNTIME_FILE
+
+
+def _place(request: web.Request) -> tuple[str, str]:
+    """Method and path as the table has them; HEAD is answered as GET."""
+    route = request.match_info.route
+    path = route.resource.canonical if route.resource is not None else request.path
+    return ("GET" if request.method == "HEAD" else request.method), path

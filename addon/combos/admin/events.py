@@ -1,0 +1,81 @@
+"""What happens, as it happens: numbered events, the latest ones kept, slow listeners dropped behind.
+
+Publishing never waits and never fails. To be used inside one event loop.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+KEPT = 256  # what a listener that comes back can still be told
+LISTENERS_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `at` is epoch milliseconds; `data` is ready for JSON."""
+
+    number: int
+    kind: str
+    at: int
+    data: Mapping[str, object]
+
+
+class TooManyListenersError(Exception):
+    """More listeners than a dashboard and a few scripts could be."""
+
+
+class Listener:
+    """A place in the stream. Falls behind by at most `KEPT` events; older ones are lost to it."""
+
+    def __init__(self, backlog: Iterator[Event]) -> None:
+        self._waiting: deque[Event | None] = deque(backlog, maxlen=KEPT)
+        self._woken = asyncio.Event()
+
+    def put(self, event: Event | None) -> None:
+        """Hand over an event; None is the end."""
+        self._waiting.append(event)
+        self._woken.set()
+
+    async def next(self) -> Event | None:
+        """The next event, or None at the end of the stream."""
+        while not self._waiting:
+            self._woken.clear()
+            await self._woken.wait()
+        return self._waiting.popleft()
+
+
+class EventBus:
+    """The stream of one process."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._latest: deque[Event] = deque(maxlen=KEPT)
+        self._listeners: set[Listener] = set()
+
+    def publish(self, kind: str, at: int, data: Mapping[str, object]) -> None:
+        """Tell every listener."""
+        self._number += 1
+        event = Event(self._number, kind, at, data)
+        self._latest.append(event)
+        for listener in self._listeners:
+            listener.put(event)
+
+    @contextmanager
+    def listen(self, after: int | None = None) -> Iterator[Listener]:
+        """Listen, from the event numbered `after` on if it is still known. Raises `TooManyListenersError`."""
+        if len(self._listeners) >= LISTENERS_MAX:
+            raise TooManyListenersError
+        listener = Listener(event for event in self._latest if after is not None and event.number > after)
+        self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+
+    def close(self) -> None:
+        """End the stream for everybody."""
+        for listener in self._listeners:
+            listener.put(None)

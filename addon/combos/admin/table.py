@@ -1,0 +1,118 @@
+"""The table of what the management API serves: method, path, handler, and the shapes for its description."""
+
+from collections.abc import Callable
+
+from combos.admin import shapes
+from combos.admin.openapi import Route
+from combos.admin.parts import Parts
+from combos.admin.routes_combos import ComboRoutes
+from combos.admin.routes_providers import ProviderRoutes
+from combos.admin.routes_service import ServiceRoutes
+
+
+def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
+    """Every route but the pages and the description itself. `port` is the one that was bound."""
+    combos, providers, service = ComboRoutes(parts), ProviderRoutes(parts), ServiceRoutes(parts, port)
+    s = shapes
+    return (
+        Route("GET", "/healthz", service.health, "Who answers here", s.Health, public=True),
+        Route("GET", "/readyz", service.ready, "Whether requests are served", s.Readiness, public=True),
+        Route("GET", "/api/combos", combos.list_all, "The combos", s.CombosAnswer),
+        Route(
+            "PUT",
+            "/api/combos",
+            combos.put,
+            "Create, replace or rename a combo",
+            s.ComboSaved,
+            s.ComboPutBody,
+            refusals=(400, 409, 413),
+        ),
+        Route(
+            "DELETE",
+            "/api/combos",
+            combos.delete,
+            "Remove a combo",
+            s.Removed,
+            query=("!id",),
+            refusals=(400, 404, 409),
+        ),
+        Route("GET", "/api/combos/state", combos.state, "Live state", s.StateAnswer, query=("id",), refusals=(404,)),
+        Route(
+            "POST",
+            "/api/combos/cooldowns/clear",
+            combos.clear_cooldowns,
+            "End cooldowns",
+            s.Cleared,
+            query=("id", "target"),
+            refusals=(404,),
+        ),
+        Route(
+            "POST",
+            "/api/combos/dry-run",
+            combos.dry_run,
+            "What the next request would do",
+            s.DryRunAnswer,
+            s.DryRunBody,
+            refusals=(400, 404, 409, 413),
+        ),
+        Route("GET", "/api/providers", providers.list_all, "The providers", s.ProviderRow, many=True),
+        Route(
+            "POST",
+            "/api/providers",
+            providers.add,
+            "Add a provider",
+            s.ProviderSaved,
+            s.ProviderAddBody,
+            refusals=(400, 409, 413),
+        ),
+        Route(
+            "PATCH",
+            "/api/providers",
+            providers.patch,
+            "Change a provider",
+            s.ProviderSaved,
+            s.ProviderPatchBody,
+            query=("!name",),
+            refusals=(400, 404, 409, 413),
+        ),
+        Route(
+            "DELETE",
+            "/api/providers",
+            providers.delete,
+            "Remove a provider",
+            s.Removed,
+            query=("!name",),
+            refusals=(400, 404, 409),
+        ),
+        Route(
+            "POST",
+            "/api/providers/test",
+            providers.test,
+            "Test the connection",
+            s.ProviderTest,
+            query=("!name",),
+            refusals=(400, 404),
+        ),
+        Route("GET", "/api/models", providers.models, "The model list", s.ModelRow, many=True),
+        Route(
+            "PUT",
+            "/api/disabled-models",
+            providers.put_disabled,
+            "Replace the list of hidden models",
+            s.DisabledModels,
+            s.DisabledModelsBody,
+            refusals=(400, 409, 413),
+        ),
+        Route(
+            "PUT",
+            "/api/model-visibility",
+            providers.put_visibility,
+            "Hide or show one model",
+            s.DisabledModels,
+            s.ModelVisibilityBody,
+            refusals=(400, 409, 413),
+        ),
+        Route("GET", "/api/config", service.config, "The configuration without secrets", s.ConfigAnswer),
+        Route("PUT", "/api/config", service.put_config, "Refused always", refusals=(405,)),
+        Route("GET", "/api/events", service.events, "Server-sent events", query=("after",)),
+    )

@@ -1,0 +1,41 @@
+"""Where the configuration file lies."""
+
+from pathlib import Path
+
+import pytest
+
+from combos.admin.paths import config_path
+
+HOME = {"COMBOS_HOME": "/state"}
+NAMED = {"COMBOS_CONFIG": "/named.json", **HOME}
+
+
+@pytest.mark.parametrize(
+    ("option", "environ", "path", "origin", "chosen"),
+    [
+        ("/option.json", NAMED, "/option.json", "combos_config", True),
+        ("", NAMED, "/named.json", "COMBOS_CONFIG", True),
+        (None, NAMED, "/named.json", "COMBOS_CONFIG", True),
+        (None, HOME, "/state/config.json", "COMBOS_HOME", False),
+        (None, {"COMBOS_CONFIG": "", **HOME}, "/state/config.json", "COMBOS_HOME", False),
+    ],
+)
+def test_precedence(option: str | None, environ: dict[str, str], path: str, origin: str, chosen: bool) -> None:
+    found = config_path(option, environ)
+    assert (found.path, found.origin, found.chosen) == (Path(path), origin, chosen)
+
+
+def test_nobody_named_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    found = config_path(None, {})
+    assert (found.path, found.origin, found.chosen) == (Path("/home/somebody/.combos/config.json"), "default", False)
+
+
+def test_the_home_directory_may_be_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for found in (
+        config_path("~/c.json", {}),
+        config_path(None, {"COMBOS_CONFIG": "~/c.json"}),
+        config_path(None, {"COMBOS_HOME": "~"}),
+    ):
+        assert found.path.parent == Path("/home/somebody")
