@@ -62,7 +62,7 @@ def test_text_only_targets() -> None:
         ask({"max_tokens": 1, "messages": [shown]}, M, C, text_only=True)
     call = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
     block = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": PNG}]}
-    with pytest.raises(Unsupported, match="text only"):
+    with pytest.raises(Unsupported, match="takes text only"):
         ask(messages(call, {"role": "user", "content": [block]}), M, C, text_only=True)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect
+from combos.wire.errors import stream_tail
 from combos.wire.translate import (
     AnswerError,
     StreamTranslator,
@@ -22,7 +23,7 @@ from combos.wire.translate import (
 )
 from combos.wire.translate.stage import Budget
 from oracle_lint import lint_stream
-from translations import CASES, DIALECTS, GIVEN, PAIRS, context, profile, read, stream
+from translations import CASES, DIALECTS, GIVEN, PAIRS, context, label, profile, read, stream
 
 R, C, M, G = DIALECTS
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -108,6 +109,20 @@ def test_an_answer_with_one_value_replaced(data: st.DataObject, case: Any, clien
     assert isinstance(stream(b"\n\n".join(frames), client, target), bytes)
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case["kind"] == "stream"], ids=label)
+def test_a_list_in_every_place_of_every_event(case: Any) -> None:
+    """Nothing that a target sends is trusted to be a number, a text or a key."""
+    target = Dialect(case["dialect"])
+    client = M if target is R else R
+    frames = read(case).replace(b"\r\n", b"\n").split(b"\n\n")
+    for index, frame in enumerate(frames):
+        head, found, payload = frame.partition(b"data: {")
+        for path in paths(json.loads(b"{" + payload))[:40] if found else []:
+            spoiled = json.dumps(spoil(json.loads(b"{" + payload), path, [1])).encode()
+            raw = b"\n\n".join([*frames[:index], head + b"data: " + spoiled, *frames[index + 1 :]])
+            assert stream(raw, client, target)
+
+
 @SETTINGS
 @given(st.sampled_from(PAIRS), st.binary(max_size=200))
 def test_any_bytes_end_in_the_clients_error_form(pair: tuple[Dialect, Dialect], raw: bytes) -> None:
@@ -149,6 +164,12 @@ def test_a_failure_from_here_ends_the_stream_once(client: Dialect, target: Diale
     assert translator.feed(b"data: {}\n\n") + translator.finish() == b""
     assert translator.failure(ProxyError(500, "server_error", "x", "again")) == b""
     assert lint_stream(client.value, out) == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_stream_passed_through_breaks_as_every_other_one(dialect: Dialect) -> None:
+    error = ProxyError(502, "server_error", "connection_reset", "The target went away.")
+    assert StreamTranslator(dialect, dialect, context(dialect, dialect)).failure(error) == stream_tail(error, dialect)
 
 
 @pytest.mark.parametrize(("client", "target"), PAIRS)

@@ -98,6 +98,16 @@ def test_refused_for_every_other_dialect_and_for_no_other_reason(client: Dialect
         assert translate(BASE[client], client, target).dropped == ()
 
 
+def test_the_answer_when_no_target_is_left() -> None:
+    with pytest.raises(Unsupported) as caught:
+        translate({**BASE[R], "previous_response_id": "r"}, R, M)
+    error = caught.value.refusal("anthropic/claude-opus-4-8")
+    assert (error.status, error.type, error.code) == (400, "invalid_request_error", "unsupported_by_target")
+    assert error.message == (
+        "previous_response_id refers to state kept by another provider and cannot be sent to anthropic/claude-opus-4-8."
+    )
+
+
 def test_every_refused_field_has_a_case() -> None:
     tried = {(client, feature) for client, _members, feature in REFUSALS}
     assert {(client, name) for client, names in REFUSED.items() for name in names} <= tried

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect
+from combos.wire.errors import stream_tail
 from combos.wire.sse import SseFramer, parse_frame
 from combos.wire.translate import (
     chat_stream_in,
@@ -112,6 +113,7 @@ class StreamTranslator:
     """
 
     def __init__(self, client: Dialect, target: Dialect, context: Context) -> None:
+        self._client = client
         self._passes = client is target and context.compaction is None
         self._source = _Source(target)
         mint, budget = Mint(context.seed), Budget()
@@ -136,6 +138,8 @@ class StreamTranslator:
 
     def failure(self, error: ProxyError) -> bytes:
         """The client's error form for an answer that broke; nothing when it had already ended."""
+        if self._passes:
+            return stream_tail(error, self._client)
         return self._write(iter((Failure(error.code, error.type, error.message, error.status),)))
 
     def _write(self, events: Iterator[Event]) -> bytes:

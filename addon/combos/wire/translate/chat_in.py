@@ -33,7 +33,7 @@ def parse(document: Json) -> Request:
     for _index, tool in dicts(document.get("tools")):
         _tool(tool, request)
     if not isinstance(document.get("messages"), list):
-        raise Unsupported("messages", "must be a list")
+        raise Unsupported("messages", "is not a list")
     for index, message in dicts(document.get("messages")):
         _message(message, f"messages[{index}]", request)
     request.tools = toolset.unique(request.tools)

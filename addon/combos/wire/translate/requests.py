@@ -138,6 +138,6 @@ def _check_media(request: Request, profile: TargetProfile) -> None:
                 if not isinstance(entry, Media):
                     continue
                 if profile.text_only:
-                    raise Unsupported(entry.where, "cannot be sent to a target that takes text only")
+                    raise Unsupported(entry.where, "is media, where this target takes text only,")
                 if message.role is Role.ASSISTANT:
                     raise Unsupported(entry.where, "stands in an assistant turn, where other dialects hold text")

@@ -140,7 +140,7 @@ def _input(value: object, request: Request) -> None:
         request.add(Role.USER, Text(value))
         return
     if value is not None and not isinstance(value, list):
-        raise Unsupported("input", "must be text or a list of items")
+        raise Unsupported("input", "is neither text nor a list of items")
     for index, item in dicts(value):
         kind = as_str(item.get("type")) or "message"
         where = f"input[{index}]"

@@ -19,7 +19,7 @@ from combos.wire.translate.ir import (
     Start,
     Usage,
 )
-from combos.wire.translate.shape import Json, as_dict, as_str, cut, dicts
+from combos.wire.translate.shape import Json, as_dict, as_int, as_str, cut, dicts
 
 _ME = Dialect.RESPONSES
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -112,7 +112,7 @@ class Reader:
         text = as_str(payload.get("delta"))
         if not text:
             return []
-        key = (self._item_key(payload), payload.get("content_index") or 0, kind)
+        key = (self._item_key(payload), as_int(payload.get("content_index")) or 0, kind)
         return [*self._open(key, kind), *self._delta(key, kind, text)]
 
     def _reasoning(self, payload: Json) -> list[Event]:

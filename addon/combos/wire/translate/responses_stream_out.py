@@ -200,6 +200,8 @@ class Writer:
         kind = errors.kind_of_failure(event)
         response = self._response("failed")
         code = kind.stream_code or kind.code or "server_error"
+        if kind.name == "server" and event.code:
+            code = event.code
         response["error"] = {"code": code, "message": event.message}
         self.response = response
         return out + self._send("response.failed", response=response)

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from combos.core.errors import ProxyError
+
 type Json = dict[str, Any]
 
 MAX_MESSAGE = 4096
@@ -28,6 +30,11 @@ class Unsupported(ValueError):  # noqa: N818 - named after the refusal's code
         super().__init__(f"{feature} {reason}")
         self.feature = feature
         self.reason = reason
+
+    def refusal(self, target_key: str) -> ProxyError:
+        """The answer to the client when no other target is left."""
+        message = f"{self} and cannot be sent to {target_key}."
+        return ProxyError(self.status, "invalid_request_error", self.code, message)
 
 
 def as_str(value: object) -> str:
