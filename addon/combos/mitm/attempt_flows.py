@@ -60,7 +60,7 @@ def _shown(outgoing: Outgoing) -> list[tuple[bytes, bytes]]:
 def _make_request(outgoing: Outgoing) -> http.Request:
     url = URL(outgoing.request.url, encoded=True)
     host, port = url.host or "", url.port or 0
-    shown = [(b"host", url.authority.encode()), *_shown(outgoing)]
+    shown = [(b"host", (url.host_port_subcomponent or "").encode()), *_shown(outgoing)]
     return http.Request(
         host=host,
         port=port,

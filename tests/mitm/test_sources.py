@@ -1,0 +1,191 @@
+"""Where a turn's events come from: every kind of source, and several at once."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from combos.core.facts import TransportFault
+from combos.engine.events import ChunkReceived, Ended, Event, Failed, HeadReceived, WaitOver
+from combos.mitm.sources import CannedSource, ExchangeSource, Source, Sources, TimerSource
+from combos.upstream.faults import UpstreamFault
+
+LOST = UpstreamFault(TransportFault.RESET, "gone")
+
+
+class Answer:
+    """An upstream answer of these pieces; an exception among them is raised."""
+
+    status = 200
+    headers = ((b"a", b"b"),)
+
+    def __init__(self, *pieces: bytes | Exception) -> None:
+        self.pieces = list(pieces)
+        self.closed = 0
+        self.limits: list[tuple[int, int | None]] = []
+
+    async def read_some(self) -> bytes:
+        piece = self.pieces.pop(0)
+        if isinstance(piece, Exception):
+            raise piece
+        return piece
+
+    def limit(self, idle_ms: int, total_ms: int | None) -> None:
+        self.limits.append((idle_ms, total_ms))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def opening(answer: Any) -> Any:
+    async def open_answer() -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return open_answer
+
+
+async def all_of(source: Source) -> list[Event]:
+    events = []
+    while not source.is_spent:
+        events.append(await source.next())
+    return events
+
+
+async def test_an_exchange() -> None:
+    source = ExchangeSource(3, opening(Answer(b"one", b"two", b"")))
+    head = HeadReceived(3, 200, ((b"a", b"b"),))
+    assert await all_of(source) == [head, ChunkReceived(3, b"one"), ChunkReceived(3, b"two"), Ended(3)]
+
+
+@pytest.mark.parametrize("answer", [LOST, Answer(LOST)], ids=["before the head", "after it"])
+async def test_an_exchange_that_breaks(answer: Any) -> None:
+    events = await all_of(ExchangeSource(0, opening(answer)))
+    assert events[-1] == Failed(0, TransportFault.RESET)
+    assert not [event for event in events if isinstance(event, Ended)]
+
+
+async def test_limits_and_closing_reach_the_answer_once_there_is_one() -> None:
+    answer = Answer(b"")
+    source = ExchangeSource(0, opening(answer))
+    source.limit(1, 2)
+    await source.next()
+    source.limit(5, None)
+    source.close()
+    assert (answer.limits, answer.closed, source.is_spent) == ([(5, None)], 1, True)
+
+
+async def test_closing_before_there_is_an_answer() -> None:
+    source = ExchangeSource(0, opening(Answer()))
+    source.close()
+    assert source.is_spent
+
+
+async def test_canned_answers() -> None:
+    answered = await all_of(CannedSource(1, (418, ((b"a", b"b"),), b"body")))
+    assert answered == [HeadReceived(1, 418, ((b"a", b"b"),)), ChunkReceived(1, b"body"), Ended(1)]
+    assert await all_of(CannedSource(1, (204, (), b""))) == [HeadReceived(1, 204, ()), Ended(1)]
+    assert await all_of(CannedSource(1, None)) == [Failed(1, TransportFault.CLOSED)]
+    closed = CannedSource(1, None)
+    closed.close()
+    assert closed.is_spent
+
+
+async def test_a_timer_runs_from_its_making() -> None:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    timer = TimerSource(7, 20)
+    assert await all_of(timer) == [WaitOver(7)]
+    assert loop.time() - begun >= 0.02
+    late = TimerSource(8, 0)
+    assert await late.next() == WaitOver(8)
+
+
+class Gated:
+    """A source whose one event comes when it is told."""
+
+    def __init__(self, event: Event) -> None:
+        self.is_spent = False
+        self.gate = asyncio.Event()
+        self.closed = False
+        self.cancelled = False
+        self._event = event
+
+    async def next(self) -> Event:
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        self.is_spent = True
+        return self._event
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def soon(awaitable: Awaitable[Event]) -> Event:
+    return await asyncio.wait_for(awaitable, 5)
+
+
+async def test_of_several_sources_none_loses_an_event() -> None:
+    sources = Sources()
+    gated = [Gated(WaitOver(number)) for number in range(3)]
+    for number, source in enumerate(gated):
+        sources.add(number, source)
+    gated[1].gate.set()
+    assert await soon(sources.next()) == WaitOver(1)
+    gated[0].gate.set()
+    gated[2].gate.set()
+    assert {await soon(sources.next()), await soon(sources.next())} == {WaitOver(0), WaitOver(2)}
+    with pytest.raises(RuntimeError):
+        await sources.next()
+
+
+async def test_a_source_added_while_another_is_awaited_is_heard() -> None:
+    sources = Sources()
+    first, second = Gated(WaitOver(1)), Gated(WaitOver(2))
+    sources.add("a", first)
+    sources.add("b", second)
+    second.gate.set()
+    assert await soon(sources.next()) == WaitOver(2)
+    third = Gated(WaitOver(3))
+    sources.add("c", third)
+    third.gate.set()
+    assert await soon(sources.next()) == WaitOver(3)
+    assert sources.get("a") is first
+    assert sources.get("b") is None
+    first.gate.set()
+    assert await soon(sources.next()) == WaitOver(1)
+
+
+async def test_dropping_closes_and_cancels() -> None:
+    sources = Sources()
+    first, second = Gated(WaitOver(1)), Gated(WaitOver(2))
+    sources.add("a", first)
+    sources.add("b", second)
+    second.gate.set()
+    await soon(sources.next())
+    sources.drop("a")
+    sources.drop("never there")
+    await asyncio.sleep(0)
+    assert first.closed
+    assert first.cancelled
+    assert sources.get("a") is None
+
+
+async def test_closing_drops_all() -> None:
+    sources = Sources()
+    gated = [Gated(WaitOver(number)) for number in range(2)]
+    for number, source in enumerate(gated):
+        sources.add(number, source)
+    waiting = asyncio.create_task(sources.next())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    sources.close()
+    await asyncio.sleep(0)
+    assert all(source.closed for source in gated)
