@@ -21,8 +21,9 @@ from combos.mitm.recognition import (
 from combos.upstream.selfloop import OwnAddresses
 from configs import config, document, provider
 
-REGISTRY = build_registry(config(document(providers={"alpha": provider(models=["bare-model"]), "beta": provider()})), 1)
 LIMIT = 10_000
+PROVIDERS = {"alpha": provider(models=["bare-model"]), "beta": provider()}
+REGISTRY = build_registry(config(document(providers=PROVIDERS, maxInboundBodyBytes=LIMIT)), 1)
 
 
 def asked(path: str, body: bytes | dict[str, Any] = b"", method: str = "POST", **headers: str) -> HTTPFlow:
@@ -34,7 +35,7 @@ def asked(path: str, body: bytes | dict[str, Any] = b"", method: str = "POST", *
 
 
 def found(flow: HTTPFlow, *, base_url: bool = True) -> Recognised | Refusal | None:
-    return recognise(flow, REGISTRY, base_url=base_url, limit=LIMIT)
+    return recognise(flow, REGISTRY, lambda _flow, _body: None, base_url=base_url)
 
 
 @pytest.mark.parametrize(
@@ -151,3 +152,25 @@ def test_the_proxys_own_address(host: str, port: int, ours: bool) -> None:
 )
 def test_upgrades(path: str, upgrade: str, refused: bool) -> None:
     assert is_responses_upgrade(asked(path, method="GET", upgrade=upgrade)) is refused
+
+
+def test_a_remembered_combo_serves_a_bare_name() -> None:
+    remembered = REGISTRY.resolve("combo/main")
+    flow = asked("/v1/responses", {"model": "gpt-5.5", "input": [{"type": "compaction_trigger"}]})
+    got = recognise(flow, REGISTRY, lambda _flow, _body: remembered, base_url=False)
+    assert isinstance(got, Recognised)
+    assert got.route is remembered
+
+
+def test_an_explicit_name_is_not_looked_up_in_memory() -> None:
+    def never(_flow: HTTPFlow, _body: bytes) -> None:
+        raise AssertionError("asked")
+
+    assert recognise(asked("/v1/responses", {"model": "combo/main"}), REGISTRY, never, base_url=True)
+
+
+def test_names_shown_to_claude_code_are_understood() -> None:
+    got = found(asked("/v1/messages", {"model": "claude-ocx-combo--main", "messages": []}))
+    assert isinstance(got, Recognised)
+    assert isinstance(got.route, ComboRoute)
+    assert got.route.combo.id == "main"

@@ -119,11 +119,10 @@ def test_the_result_is_the_expected_document(text: str, changes: dict[str, bytes
     body = text.encode()
     expected: list[tuple[str, Any]] = []
     for key, value in pairs_of(body):
-        change = changes.get(key, value)
-        if isinstance(change, bytes):
-            change = pairs_of(b'{"v":' + change + b"}")[0][1]
-        if change is not None or key not in changes:
-            expected.append((key, change))
+        if key not in changes:
+            expected.append((key, value))
+        elif (change := changes[key]) is not None:
+            expected.append((key, pairs_of(b'{"v":' + change + b"}")[0][1]))
     present = {key for key, _ in pairs_of(body)}
     for key, change in changes.items():
         if key not in present and change is not None:

@@ -92,3 +92,9 @@ def pool_secrets(
 ) -> tuple[tuple[str, Secret | MissingSecret], ...]:
     """The keys of a provider's pool with their ids, in file order."""
     return tuple((entry.id, resolve_secret(entry.key, environ, keychain)) for entry in provider.api_key_pool)
+
+
+def keychain_name(text: str) -> str | None:
+    """The keychain entry a reference names; None for any other text."""
+    match = _KEYCHAIN.fullmatch(text)
+    return match[1] if match else None

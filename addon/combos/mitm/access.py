@@ -7,6 +7,8 @@ from ipaddress import ip_address
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
 
+from combos.core.recall import caller_digest
+
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 REFUSAL = "Combos are served to this machine and to holders of a configured key"
@@ -48,3 +50,8 @@ def is_admitted(flow: HTTPFlow, keys: Iterable[str]) -> bool:
     if is_loopback(flow.client_conn.peername[0]) or isinstance(mode, _ADMITTING_MODES):
         return True
     return "proxyauth" in flow.metadata or holds_key(presented_keys(flow), keys)
+
+
+def caller_of(flow: HTTPFlow) -> str:
+    """A name for the holder of the request's credentials that does not reveal them; one name for all without any."""
+    return caller_digest("\0".join(presented_keys(flow)).encode(errors="surrogateescape"))

@@ -10,18 +10,18 @@ from typing import Any
 from mitmproxy import ctx
 from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
-from mitmproxy.http import HTTPFlow
 
 from combos.admin.live_config import Change, LiveConfig
 from combos.admin.paths import ConfigPath, config_path
-from combos.mitm import announce, attempt_flows, own_address, recognition, tls_options
+from combos.core.registry import Registry
+from combos.mitm import announce, tls_options
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
 from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses
-from combos.mitm.layer import StreamedResponses, answer_whole, hold_request, respond_with
+from combos.mitm.layer import StreamedResponses
 from combos.mitm.options import Settings, declare, parse
-from combos.mitm.recognition import Refusal
-from combos.mitm.service import Service, refuse
+from combos.mitm.reception import Reception
+from combos.mitm.service import Service
 from combos.upstream.demo import SimulatedProviders, demo_document
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.tls import TlsError
@@ -37,13 +37,13 @@ class Combos:
     def __init__(self) -> None:
         self.service: Service | None = None
         self.commands = Commands(self)
-        self.addons = [StreamedResponses(), self.commands]
+        machine = socket.gethostname().partition(".")[0].lower()
+        self.addons = [StreamedResponses(), Reception(self, machine), self.commands]
         self._settings: Settings | None = None
         self._path: ConfigPath | None = None
         self._watch: ConfigWatch | None = None
         self._demo: SimulatedProviders | None = None
         self._is_running = False
-        self._machine = socket.gethostname().partition(".")[0].lower()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # Lifecycle
@@ -81,50 +81,9 @@ class Combos:
         for task in self._tasks:
             task.cancel()
         if self.service is not None:
-            self._start(self.service.upstream.close(), "combos close upstream")
+            self._start(self.service.close(), "combos close")
         if self._demo is not None:
             self._start(self._demo.close(), "combos close demo")
-
-    # Requests
-
-    def requestheaders(self, flow: HTTPFlow) -> None:
-        """Hook: the body of a request that may be ours is needed whole."""
-        if not attempt_flows.is_attempt(flow) and recognition.turn_surface(flow) is not None:
-            hold_request(flow)
-
-    async def request(self, flow: HTTPFlow) -> None:
-        """Hook: claim what is ours."""
-        if flow.response or flow.error or attempt_flows.is_attempt(flow) or self.service is None:
-            return
-        service = self.service
-        base_url = recognition.is_base_url(flow, service.own, self._machine)
-        found = recognition.recognise(
-            flow,
-            service.config.registry,
-            base_url=base_url,
-            limit=service.config.registry.config.max_inbound_body_bytes,
-        )
-        if found is None:
-            self._unclaimed(flow, service, base_url=base_url)
-            return
-        origin = None if base_url else flow.request.host
-        responder = refuse(found) if isinstance(found, Refusal) else service.responder(flow, found, origin)
-        if flow.is_replay == "request":
-            await answer_whole(flow, responder)
-        else:
-            respond_with(flow, responder)
-
-    def responseheaders(self, flow: HTTPFlow) -> None:
-        """Hook: event streams that are none of our business are not held up either."""
-        response = flow.response
-        if response is not None and not response.stream and not attempt_flows.is_attempt(flow):
-            response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-
-    def _unclaimed(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> None:
-        if service.config.registry.combos and recognition.is_responses_upgrade(flow):
-            flow.response = own_address.upgrade_required()
-        elif base_url:
-            flow.response = own_address.answer(flow)
 
     # Parts
 
@@ -150,7 +109,7 @@ class Combos:
         service = Service(config, settings)
         if self.service is not None:
             service.own = self.service.own
-            self._start(self.service.upstream.close(), "combos close upstream")
+            self._start(self.service.close(), "combos close")
         self._configure_upstream(service)
         self.service = service
 
@@ -169,9 +128,18 @@ class Combos:
         self._configure_upstream(service)
         if not service.config.path.exists():
             await self._start_demo(service)
+        self._registry_changed(service.config.registry)
+        service.config.subscribe(self._registry_changed)
         announce.started(service, is_demo=self._demo is not None)
         self._start(self._keep_watching(), "combos config watch")
         self._start(self._keep_sweeping(), "combos sweep")
+
+    def _registry_changed(self, registry: Registry) -> None:
+        """Fetch ahead of the first request what the new configuration refers to."""
+        service = self.service
+        if service is not None:
+            self._start(service.load_keychain(), "combos keychain")
+            service.model_lists.discovery.refresh(registry)
 
     async def _start_demo(self, service: Service) -> None:
         self._demo = SimulatedProviders()

@@ -3,6 +3,8 @@
 import orjson
 from mitmproxy.http import HTTPFlow, Response
 
+from combos.mitm.access import REFUSAL
+
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Combos</title></head>
 <body><h1>Combos</h1><p>This is a proxy for model traffic. Use it as a base URL
 (<code>/v1/responses</code>, <code>/v1/chat/completions</code>, <code>/v1/messages</code>)
@@ -30,3 +32,8 @@ def upgrade_required() -> Response:
     response = _error(426, "Model requests are served over HTTP, not over WebSocket", "upgrade_required")
     response.headers["upgrade"] = "HTTP/1.1"
     return response
+
+
+def forbidden() -> Response:
+    """403 for a client that is not on this machine and presented no configured key."""
+    return _error(403, REFUSAL, "forbidden")

@@ -3,6 +3,7 @@
 Decides nothing about targets: it yields the request's facts and its route, or a refusal, or nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
@@ -13,10 +14,11 @@ from combos.core.facts import Dialect, Surface
 from combos.core.registry import Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
+from combos.wire.catalog_anthropic import decode_claude_id
 from combos.wire.request import RequestFacts, peek_model, request_facts, surface_of
 
 # What is served by a turn. The others are answered elsewhere.
-_TURN_SURFACES = frozenset({Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES, Surface.COMPACT})
+_TURN_SURFACES = frozenset(Surface) - {Surface.MODELS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +67,23 @@ def turn_surface(flow: HTTPFlow) -> Dialect | None:
     return surface[0] if surface is not None and surface[1] in _TURN_SURFACES else None
 
 
-def recognise(flow: HTTPFlow, registry: Registry, *, base_url: bool, limit: int) -> Recognised | Refusal | None:
+def recognise(
+    flow: HTTPFlow, registry: Registry, recall: Callable[[HTTPFlow, bytes], Route | None], *, base_url: bool
+) -> Recognised | Refusal | None:
     """What the request asks for. None: not ours, pass it on unchanged.
 
-    A body that cannot be read is refused on the proxy's own address only: towards another host it is that host's
-    business to say what is wrong with it.
+    `recall` knows where a compaction with a bare model name goes on. A body that cannot be read is refused on the
+    proxy's own address only: towards another host it is that host's business to say what is wrong with it.
     """
     dialect = turn_surface(flow)
     if dialect is None:
         return None
     try:
-        body = _decoded_body(flow, limit)
-        return _resolved(flow, registry, body, base_url=base_url)
+        body = _decoded_body(flow, registry.config.max_inbound_body_bytes)
+        route = _route(flow, registry, body, recall)
+        if route is None and not base_url:
+            return None
+        return _resolved(flow, registry, body, route)
     except ProxyError as error:
         return Refusal(error, dialect) if base_url else None
 
@@ -93,11 +100,17 @@ def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
         raise errors.bad_request(f"The request body cannot be decoded: {error}") from error
 
 
-def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, *, base_url: bool) -> Recognised | Refusal | None:
+def _route(
+    flow: HTTPFlow, registry: Registry, body: bytes, recall: Callable[[HTTPFlow, bytes], Route | None]
+) -> Route | None:
+    """Where an explicit name leads, or a remembered one; names that Claude Code was shown are undone first."""
     model = peek_model(body)
-    route = None if model is None else registry.resolve(model)
-    if route is None and not base_url:
+    if model is None:
         return None
+    return registry.resolve(decode_claude_id(model) or model) or recall(flow, body)
+
+
+def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, route: Route | None) -> Recognised | Refusal:
     facts = request_facts(flow.request.path, body)
     route = route or registry.resolve_bare(facts.model)
     if route is None:

@@ -13,27 +13,34 @@ from yarl import URL
 from combos.admin.live_config import LiveConfig
 from combos.core import errors
 from combos.core.facts import Headers, Now
-from combos.core.recall import caller_digest
-from combos.core.registry import Provider, Registry
+from combos.core.keychain import keychain_names
+from combos.core.recall import LaneKey
+from combos.core.registry import Combo, ComboRoute, Provider, Registry
 from combos.core.secrets import Secret, resolve_secret
 from combos.decision.model import ModelReply
 from combos.decision.service import Secrets
+from combos.engine.compaction import recalled_route
+from combos.engine.explain import Explanation, explain
 from combos.engine.record import Outcome, TurnRecord, trail
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.mitm import access
+from combos.mitm.client import Client
 from combos.mitm.dispatch import Dispatch, Services, clock
 from combos.mitm.internal_turn import Surroundings, invoke
+from combos.mitm.model_lists import ModelLists
 from combos.mitm.options import Settings
-from combos.mitm.recognition import Recognised, Refusal
+from combos.mitm.recognition import Recognised
 from combos.mitm.recorder import Recorder
+from combos.mitm.refusals import refuse_with
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream import credentials
+from combos.upstream.credentials import SystemKeychain
 from combos.upstream.decision import Decider
+from combos.upstream.discovery import Discovery
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.session import Upstream
-from combos.wire.errors import render
 from combos.wire.request import lane
 
 logger = logging.getLogger(__name__)
@@ -51,15 +58,17 @@ class Service:
         self.environ: Mapping[str, str] = os.environ
         self.draw = random.random
         self.now: Callable[[], Now] = clock
-        self.decider = Decider(self.upstream, lambda: Secrets(self.environ), self._invoke)
+        self.keychain = SystemKeychain(lambda text: logger.warning(f"combos: {text}"))
+        self.model_lists = ModelLists(Discovery(self.upstream, self.own_credentials))
+        self.decider = Decider(self.upstream, lambda: Secrets(self.environ, self.keychain), self._invoke)
         self._services = Services(self.upstream, lambda: self.now(), self._finished, self.decider.answer)
         config.subscribe(self.state.reconcile)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
         """What answers the flow. `origin` is the host the client addressed, None when that was the proxy itself."""
         registry = self.config.registry
-        if not access.is_admitted(flow, self._admission_keys(registry)):
-            return refuse(Refusal(errors.forbidden(access.REFUSAL), recognised.facts.dialect))
+        if not self.admits(flow):
+            return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
         turn = Turn(self._turn_request(flow, recognised, client), self.state, self._turn_options())
         recorder = Recorder(flow, self.settings.attempt_flows, self.settings.body_limit)
@@ -71,7 +80,7 @@ class Service:
 
         return respond
 
-    def _turn_request(self, flow: HTTPFlow, recognised: Recognised, client: "Client") -> TurnRequest:
+    def _turn_request(self, flow: HTTPFlow, recognised: Recognised, client: Client) -> TurnRequest:
         headers = flow.request.headers.fields
         return TurnRequest(
             facts=recognised.facts,
@@ -83,7 +92,7 @@ class Service:
             draw=self.draw,
             origin=client.origin,
             lane=lane(headers),
-            caller=caller_digest("\0".join(access.presented_keys(flow)).encode(errors="surrogateescape")),
+            caller=access.caller_of(flow),
         )
 
     def _turn_options(self) -> TurnOptions:
@@ -97,7 +106,7 @@ class Service:
             state=self.state,
             current=lambda: self.config.registry,
             unusable=lambda provider: self.unusable(provider, may_forward=False),
-            credentials=lambda provider: credentials.auth_headers(provider, self.environ, None),
+            credentials=self.own_credentials,
             draw=self.draw,
             now=lambda: self.now(),
         )
@@ -108,10 +117,47 @@ class Service:
         url = URL(provider.config.base_url)
         if self.own.holds(url.host or "", url.port or 0):
             return "self_loop"
-        return credentials.usable(provider, self.environ, may_forward)
+        return credentials.usable(provider, self.environ, may_forward, self.keychain)
+
+    def own_credentials(self, provider: Provider) -> Headers:
+        """The secret headers for a provider where no client is involved."""
+        return credentials.auth_headers(provider, self.environ, None, self.keychain)
+
+    def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
+        """The secret headers, with those of the caller where the provider takes them."""
+        return credentials.auth_headers(provider, self.environ, caller, self.keychain)
+
+    def explain(
+        self, combo: Combo, registry: Registry, unusable: Callable[[Provider], str | None] | None = None
+    ) -> Explanation:
+        """What the combo would do now; without `unusable` for a client whose own credentials may be forwarded."""
+        usable = unusable or (lambda provider: self.unusable(provider, may_forward=True))
+        return explain(combo, registry, self.state, self.now(), unusable=usable)
+
+    def recall(self, flow: HTTPFlow, body: bytes) -> ComboRoute | None:
+        """The combo that a compaction with a bare model name goes on with, if there is one to remember."""
+        name = lane(flow.request.headers.fields)
+        if name is None:
+            return None
+        key = LaneKey(access.caller_of(flow), name)
+        now_ms = self.now().mono_ms
+        return recalled_route(self.state.recall, self.config.registry, key, flow.request.path, body, now_ms)
+
+    def admits(self, flow: HTTPFlow) -> bool:
+        """Whether the flow's client may use what is served here."""
+        return access.is_admitted(flow, self._admission_keys(self.config.registry))
+
+    async def load_keychain(self) -> None:
+        """Read the keychain entries that the configuration refers to."""
+        await self.keychain.load(keychain_names(self.config.registry.config))
+
+    async def close(self) -> None:
+        """Close every connection to a provider."""
+        await self.model_lists.discovery.close()
+        await self.upstream.close()
 
     def _admission_keys(self, registry: Registry) -> list[str]:
-        resolved = (resolve_secret(entry.key, self.environ) for entry in registry.config.api_keys)
+        resolved = (resolve_secret(entry.key, self.environ, self.keychain) for entry in registry.config.api_keys)
         return [secret.reveal() for secret in resolved if isinstance(secret, Secret)]
 
     def holds_admission_key(self, flow: HTTPFlow, registry: Registry) -> bool:
@@ -127,40 +173,3 @@ class Service:
         logger.log(level, f"combos: {trail(record)}")
         if changed:
             ctx.master.addons.trigger(UpdateHook([flow]))
-
-
-class Client:
-    """One client as the providers see it: which credentials there are for a provider on behalf of this request."""
-
-    def __init__(self, service: Service, flow: HTTPFlow, registry: Registry, origin: str | None) -> None:
-        self.registry = registry
-        self.origin = origin
-        self._service = service
-        self._headers: Headers = flow.request.headers.fields
-        self._has_credentials = credentials.has_caller_credentials(self._headers)
-        self._holds_key = bool(registry.config.api_keys) and service.holds_admission_key(flow, registry)
-
-    def unusable(self, provider: Provider) -> str | None:
-        """Why the provider cannot be called for this client: `no_credentials`, `self_loop`; None when it can."""
-        return self._service.unusable(provider, may_forward=self._may_forward(provider))
-
-    def credentials(self, provider: Provider) -> Headers:
-        """The secret headers for the provider, of its own or forwarded from the client."""
-        caller = self._headers if self._may_forward(provider) else None
-        return credentials.auth_headers(provider, self._service.environ, caller)
-
-    def _may_forward(self, provider: Provider) -> bool:
-        """The client's own credentials go to the host it addressed, or anywhere a base-URL client is configured for."""
-        if self._holds_key or not self._has_credentials:
-            return False
-        return self.origin is None or self.origin == URL(provider.config.base_url).host
-
-
-def refuse(refusal: Refusal) -> Responder:
-    """A responder that answers with the refusal in the client's dialect."""
-
-    async def respond(_flow: HTTPFlow, writer: ResponseWriter) -> None:
-        headers, body = render(refusal.error, refusal.dialect)
-        await writer.respond(refusal.error.status, headers, body)
-
-    return respond

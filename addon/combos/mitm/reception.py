@@ -1,0 +1,86 @@
+"""The request hooks: which requests are claimed, and by which part. Everything else passes untouched."""
+
+import logging
+from typing import Protocol
+
+from mitmproxy.http import HTTPFlow, Response
+
+from combos.mitm import attempt_flows, model_details, own_address, recognition
+from combos.mitm.client import Client
+from combos.mitm.layer import answer_whole, hold_request, respond_with
+from combos.mitm.model_lists import asks_for_list
+from combos.mitm.recognition import Refusal
+from combos.mitm.refusals import refuse_with
+from combos.mitm.service import Service
+from combos.mitm.writer import Responder
+
+logger = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """The addon, as the hooks see it."""
+
+    service: Service | None
+
+
+class Reception:
+    """A sub-addon with the hooks of a request's way. Attempt flows of our own are left alone."""
+
+    def __init__(self, host: Host, machine: str) -> None:
+        self._host = host
+        self._machine = machine
+
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        """Hook: the body of a request that may be ours is needed whole."""
+        if not attempt_flows.is_attempt(flow) and recognition.turn_surface(flow) is not None:
+            hold_request(flow)
+
+    async def request(self, flow: HTTPFlow) -> None:
+        """Hook: claim what is ours."""
+        service = self._host.service
+        if service is None or flow.response or flow.error or attempt_flows.is_attempt(flow):
+            return
+        base_url = recognition.is_base_url(flow, service.own, self._machine)
+        responder = self._responder(flow, service, base_url=base_url)
+        if responder is None:
+            await self._unclaimed(flow, service, base_url=base_url)
+        elif flow.is_replay == "request":
+            await answer_whole(flow, responder)
+        else:
+            respond_with(flow, responder)
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        """Hook: event streams that are none of our business are not held up either."""
+        response = flow.response
+        if response is not None and not response.stream and not attempt_flows.is_attempt(flow):
+            response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+
+    def response(self, flow: HTTPFlow) -> None:
+        """Hook: a vendor's own model list gets the combos added."""
+        service = self._host.service
+        if service is not None and asks_for_list(flow) and not attempt_flows.is_attempt(flow):
+            service.model_lists.merge(flow, service.config.registry)
+
+    def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
+        model = model_details.asked_model(flow)
+        if model is not None:
+            return model_details.responder_for(service, flow, model, base_url=base_url)
+        found = recognition.recognise(flow, service.config.registry, service.recall, base_url=base_url)
+        if isinstance(found, Refusal):
+            return refuse_with(found.error, found.dialect)
+        return None if found is None else service.responder(flow, found, None if base_url else flow.request.host)
+
+    async def _unclaimed(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> None:
+        registry = service.config.registry
+        if registry.combos and recognition.is_responses_upgrade(flow):
+            flow.response = own_address.upgrade_required()
+        elif base_url and asks_for_list(flow):
+            flow.response = await self._model_list(flow, service)
+        elif base_url:
+            flow.response = own_address.answer(flow)
+
+    async def _model_list(self, flow: HTTPFlow, service: Service) -> Response:
+        if not service.admits(flow):
+            return own_address.forbidden()
+        registry = service.config.registry
+        return await service.model_lists.answer(flow, registry, Client(service, flow, registry, None).forwarded)
