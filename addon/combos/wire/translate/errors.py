@@ -114,6 +114,7 @@ def kind_of(code: str, type_: str, status: int | None, message: str) -> Kind:
 
 
 def kind_of_failure(failure: Failure) -> Kind:
+    """The row of a failure inside an answer."""
     return kind_of(failure.code, failure.type, failure.status, failure.message)
 
 

@@ -45,12 +45,14 @@ class _Ids:
     made: int = 0
 
     def of_call(self, name: str, given: str) -> str:
+        """The id of a call."""
         self.made += 1
         call_id = given or f"call_{self.made}_{toolset.digest8(name)}"
         self.open.setdefault(name, deque()).append(call_id)
         return call_id
 
     def of_result(self, name: str, given: str) -> str:
+        """The id of the call that a result answers: the one it names, else the oldest open call of that function."""
         queue = self.open.get(name)
         if given:
             if queue and given in queue:

@@ -19,6 +19,7 @@ _GEMINI_PREFIX = base64.b64encode(PREFIX.encode() + b"e").decode()[:6]
 
 
 def provider_of(key: str) -> str:
+    """The provider in a target key."""
     return key.partition("/")[0]
 
 
@@ -37,6 +38,7 @@ def seal(opaque: Opaque | None, target_key: str) -> str:
 
 
 def is_sealed(value: object) -> bool:
+    """Whether a value in a client's slot was sealed here."""
     return isinstance(value, str) and value.startswith(PREFIX)
 
 

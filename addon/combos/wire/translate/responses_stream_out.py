@@ -38,6 +38,7 @@ class _Item:
     text: list[str] = field(default_factory=list)
 
     def value(self) -> str:
+        """The text so far."""
         return "".join(self.text)
 
 

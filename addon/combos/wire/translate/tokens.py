@@ -88,6 +88,7 @@ REASONS_OUT: Mapping[Dialect, Mapping[Reason, str]] = {
 
 
 def reason(dialect: Dialect, word: object) -> Reason:
+    """What a target's own word means."""
     return REASONS_IN[dialect].get(word if isinstance(word, str) else "", Reason.STOP)
 
 
