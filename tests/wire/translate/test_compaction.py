@@ -151,6 +151,10 @@ def test_a_target_that_compacts_by_itself_is_asked_to() -> None:
     answer = json.loads(translate_response(json.dumps({"output": [made]}).encode(), R, R, unary.context))
     assert answer["output"][-1] == made
     assert len(answer["output"]) == 3
+    assert unary.stream, "the native backend only streams"
+    event = {"type": "response.output_item.done", "item": made}
+    raw = b"data: " + json.dumps(event).encode() + b"\n\ndata: [1]\n\n"
+    assert json.loads(translate_response(raw, R, R, unary.context)) == answer
 
 
 def test_a_replayed_summary_is_text_for_every_target() -> None:

@@ -21,7 +21,7 @@ from combos.wire.translate import (
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.context import Context, Mint
 from combos.wire.translate.ir import Event, Failure, Kind, Open
-from combos.wire.translate.shape import Json, dump, load
+from combos.wire.translate.shape import Json, as_dict, dicts, dump, load, load_object
 from combos.wire.translate.stage import AnswerError, Budget, Stage, collect
 
 _DONE = b"[DONE]"
@@ -182,11 +182,20 @@ def translate_response(body: bytes, client: Dialect, target: Dialect, context: C
 
 
 def _native_compaction(body: bytes, context: Context) -> Json | None:
-    try:
-        document = load(body)
-    except ValueError:
-        return None
-    return compaction_out.native(document, context) if isinstance(document, dict) else None
+    return compaction_out.native([*_output_items(body)], context)
+
+
+def _output_items(body: bytes) -> Iterator[Json]:
+    """The finished items of a Responses answer, whole or streamed."""
+    document = load_object(body)
+    if document is not None:
+        yield from (item for _index, item in dicts(document.get("output")))
+        return
+    framer = SseFramer()
+    for frame in [*framer.feed(body), *framer.flush()]:
+        payload = load_object(parse_frame(frame).data or b"") or {}
+        if payload.get("type") == "response.output_item.done":
+            yield as_dict(payload.get("item"))
 
 
 def _whole(events: list[Event], context: Context, mint: Mint) -> Json:

@@ -155,8 +155,3 @@ def agent_text(entry: Json, where: str, marker: str) -> str:
     if sealed and all(text == marker for text in texts):
         raise Unsupported(where, "is encrypted for its own provider")
     return "\n".join(texts)
-
-
-def output_items(document: Json) -> list[Json]:
-    """The output items of a whole Responses answer."""
-    return [entry for _index, entry in dicts(document.get("output"))]

@@ -56,7 +56,7 @@ def whole(blocks: list[Block], finish: Finish, context: Context) -> Json:
     return compaction.history(list(context.recent), summary)
 
 
-def native(document: Json, context: Context) -> Json | None:
+def native(items: list[Json], context: Context) -> Json | None:
     """The answer of `/responses/compact` around an item that the target made itself; None when it made none."""
-    items = [item for item in compaction.output_items(document) if item.get("type") == "compaction"]
-    return {"output": [*context.recent, items[0]]} if len(items) == 1 else None
+    made = [item for item in items if item.get("type") == "compaction"]
+    return {"output": [*context.recent, made[0]]} if len(made) == 1 else None

@@ -62,7 +62,11 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedRequest:
-    """The body for the target, the client's names of the fields it does not carry, and what the answer will need."""
+    """The body for the target, the client's names of the fields it does not carry, and what the answer will need.
+
+    `stream` says whether the target was asked to stream. The native ChatGPT backend is, also for `/responses/compact`,
+    whose client waits for a whole answer: `translate_response` reads both forms.
+    """
 
     body: bytes
     dropped: tuple[str, ...]
@@ -122,12 +126,14 @@ def _compaction(
     """The turn to run in place of a compaction, which answer it owes, and the user messages to keep."""
     if client is not Dialect.RESPONSES or not (given.compact or compaction.asked(document)):
         return document, None, []
-    if not given.compact:
-        return (document, None, []) if profile.canonical else (
-            compaction.summary_request(document), Compaction.TRIGGER, []
-        )  # fmt: skip
-    turn = compaction.native_request(document) if profile.canonical else compaction.summary_request(document)
-    return {**turn, "stream": False}, Compaction.COMPACT, compaction.recent_messages(document)
+    if given.compact:
+        # The native backend only streams; every other target may answer in one piece, as the client wants it.
+        turn = compaction.native_request(document) if profile.canonical else compaction.summary_request(document)
+        turn["stream"] = profile.canonical
+        return turn, Compaction.COMPACT, compaction.recent_messages(document)
+    if profile.canonical:
+        return document, None, []
+    return compaction.summary_request(document), Compaction.TRIGGER, []
 
 
 def _check_media(request: Request, profile: TargetProfile) -> None:
