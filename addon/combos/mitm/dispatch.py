@@ -68,6 +68,7 @@ class Dispatch:
         self._credentials = credentials
         self._dialect = dialect
         self._sources = Sources()
+        self._head: tuple[int, Headers] | None = None
         self._over = False
 
     async def run(self, flow: HTTPFlow, writer: ResponseWriter) -> None:
@@ -87,7 +88,19 @@ class Dispatch:
 
     async def _feed(self, event: Event, flow: HTTPFlow, writer: ResponseWriter) -> None:
         for command in self._turn.handle(event, self._services.now()):
+            if self._head is not None:
+                await self._open(writer, command)
+                if isinstance(command, Relay):
+                    continue
             await self._perform(command, flow, writer)
+        if self._head is not None:
+            await self._open(writer, None)
+
+    async def _open(self, writer: ResponseWriter, following: Command | None) -> None:
+        """Send the head, in one round with the bytes that were held back for it."""
+        if self._head is not None:
+            (status, headers), self._head = self._head, None
+            await writer.head(status, headers, following.data if isinstance(following, Relay) else b"")
 
     def _observe(self, event: Event) -> None:
         match event:
@@ -122,7 +135,7 @@ class Dispatch:
         match command:
             case Commit(attempt, status, headers):
                 self._recorder.committed(attempt)
-                await writer.head(status, headers)
+                self._head = (status, headers)
             case End():
                 marks.annotate(flow, self._turn.record)
                 await writer.end()
