@@ -4,6 +4,7 @@ Collects the commands of one event. It decides how an answer is given, never whi
 be given.
 """
 
+from combos.core.config_provider import AuthMode
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Headers, Now, TransportFault
 from combos.core.transport import transport_message
@@ -59,7 +60,7 @@ class Delivery:
         """Send the head and the held bytes; the attempt owns the answer from here on."""
         self.drop_others(attempt, now)
         self.owner = attempt
-        self._status = status
+        self._status = status = self._client_status(attempt, status)
         self.record.committed_ms = now.mono_ms
         self.out.append(Commit(attempt.ordinal, status, self._client_headers(headers, keep_length=False)))
         if held:
@@ -90,10 +91,10 @@ class Delivery:
     def reply(self, attempt: Attempt, whole: Whole, outcome: Outcome, now: Now) -> None:
         """Give an upstream answer as it is."""
         self.drop_others(attempt, now)
-        self.out.append(
-            Reply(whole.status, self._client_headers(whole.headers, keep_length=False), whole.body, attempt.ordinal)
-        )
-        self.finish(outcome, whole.status, now)
+        status = self._client_status(attempt, whole.status)
+        headers = self._client_headers(whole.headers, keep_length=False)
+        self.out.append(Reply(status, headers, whole.body, attempt.ordinal))
+        self.finish(outcome, status, now)
 
     def refuse(self, error: ProxyError, outcome: Outcome, now: Now, retry_after: str | None = None) -> None:
         """Answer with an error made here."""
@@ -114,7 +115,9 @@ class Delivery:
                 self.reply(attempt, given, outcome, now)
             case Lost(error=error, retry_after=retry_after):
                 self.drop_others(attempt, now)
-                self.refuse(error, outcome, now, retry_after)
+                status = self._client_status(attempt, error.status)
+                shown = ProxyError(status, error.type, error.code, error.message, error.retry_after_s)
+                self.refuse(shown, outcome, now, retry_after)
 
     # -- the end
 
@@ -126,6 +129,15 @@ class Delivery:
         self.owner = None
         self.finished = True
         self.out.append(Finish(self.record))
+
+    def _client_status(self, attempt: Attempt, status: int) -> int:
+        """The status of an upstream answer for the client."""
+        # A 401 tells Codex with a ChatGPT login that this login has expired: it renews it and repeats, twelve times.
+        # When another credential was refused, that is not so; 403 ends it, with body and headers unchanged.
+        provider = attempt.pick.target.provider
+        forwards = provider is not None and provider.config.auth_mode is AuthMode.FORWARD
+        has_login = wire_headers.get(self.request.headers, "chatgpt-account-id") is not None
+        return 403 if status == 401 and has_login and not forwards else status
 
     def _client_headers(self, headers: Headers, *, keep_length: bool) -> Headers:
         return wire_headers.response_headers(headers, requested_model=self.request.facts.model, keep_length=keep_length)

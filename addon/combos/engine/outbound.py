@@ -12,6 +12,7 @@ import orjson
 from combos.core.effort import Changes, decided_changes, effort_changes, policy_for
 from combos.core.facts import Dialect, Headers, Now, Surface
 from combos.core.registry import Provider, Target, UnknownCombo, is_canonical_chatgpt
+from combos.engine.billing_header import without_billing_header
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick
@@ -106,6 +107,7 @@ def _body(request: TurnRequest, pick: Pick, provider: Provider) -> bytes:
         changes[("user",)] = None
     if facts.dialect is Dialect.RESPONSES and not _takes_passthrough(provider):
         changes |= _without_passthrough(facts)
+    changes |= without_billing_header(facts, provider)
     return replace_members(facts.body, {_path(path): _json(value) for path, value in changes.items()})
 
 
