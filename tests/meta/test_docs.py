@@ -1,0 +1,50 @@
+"""What a user can set, meet or run is documented: the documents name every rule, option, command and opt-in field."""
+
+from pathlib import Path
+
+import pytest
+
+from combos.core.config_combo import Strategy
+from combos.core.eligibility import Reason
+from combos.mitm.commands import Commands
+from combos.mitm.options import OPTIONS
+
+ROOT = Path(__file__).parents[2]
+DOCS = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+README = (ROOT / "README.md").read_text()
+OPT_INS = ("firstOutputTimeoutMs", "hedgeAfterMs", "affinity", "contextOverflow")
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_is_documented(reason: Reason) -> None:
+    assert f"`{reason.value}`" in DOCS
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_every_strategy_is_documented(strategy: Strategy) -> None:
+    assert f"`{strategy.value}`" in DOCS
+
+
+@pytest.mark.parametrize("field", OPT_INS)
+def test_every_opt_in_is_documented(field: str) -> None:
+    assert f"`{field}" in DOCS
+
+
+@pytest.mark.parametrize("option", [option.name for option in OPTIONS])
+def test_every_option_is_documented(option: str) -> None:
+    assert f"`{option}`" in DOCS
+
+
+def command_names() -> list[str]:
+    members = (getattr(Commands, name) for name in dir(Commands))
+    return sorted(member.command_name for member in members if hasattr(member, "command_name"))
+
+
+def test_there_are_commands() -> None:
+    assert len(command_names()) == 6
+
+
+@pytest.mark.parametrize("command", command_names())
+def test_every_command_is_documented(command: str) -> None:
+    assert f"`{command}" in DOCS
+    assert f"`{command}" in README
