@@ -119,6 +119,9 @@ class StreamTranslator:
         mint, budget = Mint(context.seed), Budget()
         self._stage = Stage(context, mint, budget)
         self._writer = _writer(context, mint, budget)
+        self._target = target
+        self.failed = False
+        """Whether the client's stream ended with its error form."""
 
     @property
     def ended(self) -> bool:
@@ -136,6 +139,13 @@ class StreamTranslator:
         out = self._write(self._source.end())
         return out if self._stage.finished else out + self._write(iter((_CUT_OFF,)))
 
+    def whole(self, body: bytes) -> bytes:
+        """The client's stream for an answer that the target gave as a whole, or as a stream that is complete."""
+        try:
+            return self._write(iter(_whole_events(body, self._target))) + self.finish()
+        except AnswerError as error:
+            return self._write(iter((error.failure,)))
+
     def failure(self, error: ProxyError) -> bytes:
         """The client's error form for an answer that broke; nothing when it had already ended."""
         if self._passes:
@@ -146,10 +156,11 @@ class StreamTranslator:
         out: list[bytes] = []
         try:
             for event in self._stage.passing(events):
+                self.failed = isinstance(event, Failure)
                 out += (self._writer.on(event),)
         except AnswerError as error:
             out.append(self._writer.on(error.failure))
-            self._stage.finished = True
+            self._stage.finished = self.failed = True
         return b"".join(out)
 
 

@@ -17,7 +17,8 @@ class Context:
 
     `model` is what answers name, `target_key` what sealed state remembers, `seed` any text unique to the attempt from
     which all identifiers are derived, `created_s` the time in answers, in seconds since the epoch. `recent` holds the
-    user messages that `/responses/compact` keeps.
+    user messages that `/responses/compact` keeps. `declared_only`: an answer that begins with a call of a tool that the
+    request never declared has failed.
     """
 
     client: Dialect
@@ -31,6 +32,7 @@ class Context:
     echo: Mapping[str, Any] = field(default_factory=dict)
     codex: bool = False
     compaction: Compaction | None = None
+    declared_only: bool = False
     recent: tuple[Json, ...] = ()
 
 

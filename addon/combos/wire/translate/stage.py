@@ -15,6 +15,7 @@ from combos.wire.translate.ir import CallMeta, Close, Delta, Event, Failure, Fin
 MAX_HELD = 32 * 1024 * 1024
 """Characters of one answer that may wait in memory for a block to close."""
 
+_UNDECLARED = "The target called a tool that the request does not offer."
 _FOREIGN_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -60,6 +61,7 @@ class Stage:
         self._held: dict[Hashable, _Held] = {}
         self._started = False
         self._called = False
+        self._spoken = False
         self.finished = False
 
     def passing(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -81,6 +83,8 @@ class Stage:
             case Delta() if event.key in self._held:
                 self._budget.take(len(event.text))
                 self._held[event.key].text.append(event.text)
+            case Open() if self._is_undeclared(event):
+                raise AnswerError(Failure("undeclared_tool_call", "server_error", _UNDECLARED))
             case Open() if event.call is not None:
                 self._called = True
                 yield Open(event.key, event.kind, self._named(event.key, event.call))
@@ -94,6 +98,13 @@ class Stage:
                 yield event
             case _:
                 yield event
+
+    def _is_undeclared(self, event: Open) -> bool:
+        """Whether an answer that may call declared tools only begins with another one; thoughts do not count."""
+        if not self._context.declared_only or self._spoken or event.kind is Kind.REASONING:
+            return False
+        self._spoken = True
+        return event.call is not None and self._context.catalog.find(event.call.name, event.call.namespace) is None
 
     def _named(self, key: Hashable, call: CallMeta) -> CallMeta:
         tool = self._context.catalog.find(call.name, call.namespace)
