@@ -11,10 +11,11 @@ from mitmproxy import ctx
 from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
 
+from combos.admin.app import AdminServer
 from combos.admin.live_config import Change, LiveConfig
 from combos.admin.paths import ConfigPath, config_path
 from combos.core.registry import Registry
-from combos.mitm import announce, tls_options
+from combos.mitm import announce, management, tls_options
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
 from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses
@@ -39,10 +40,10 @@ class Combos:
         self.commands = Commands(self)
         machine = socket.gethostname().partition(".")[0].lower()
         self.addons = [StreamedResponses(), Reception(self, machine), self.commands]
-        self._settings: Settings | None = None
         self._path: ConfigPath | None = None
         self._watch: ConfigWatch | None = None
         self._demo: SimulatedProviders | None = None
+        self._admin: AdminServer | None = None
         self._is_running = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -82,16 +83,20 @@ class Combos:
             task.cancel()
         if self.service is not None:
             self._start(self.service.close(), "combos close")
-        if self._demo is not None:
-            self._start(self._demo.close(), "combos close demo")
+        for part in (self._demo, self._admin):
+            if part is not None:
+                self._start(part.close(), "combos close")
 
     # Parts
 
     def _configure_settings(self, settings: Settings) -> None:
-        self._settings = settings
         path = config_path(settings.config, os.environ)
-        if self.service is None or self._path != path:
+        before = self.service
+        if before is None or self._path != path:
             self._open_config(path, settings)
+        elif self._is_running and before.settings.admin_listen != settings.admin_listen:
+            before.settings = settings
+            self._start(self._start_admin(before), "combos management")
         if self.service is not None:
             self.service.settings = settings
 
@@ -112,6 +117,8 @@ class Combos:
             self._start(self.service.close(), "combos close")
         self._configure_upstream(service)
         self.service = service
+        if self._is_running:
+            self._start(self._serve(service), "combos serve")
 
     def _configure_upstream(self, service: Service) -> None:
         listening = listen_addresses()
@@ -122,17 +129,21 @@ class Combos:
             raise OptionsError(str(error)) from error
 
     async def _begin(self) -> None:
-        service = self.service
-        if service is None:
-            return
+        if self.service is not None:
+            await self._serve(self.service)
+        self._start(self._keep_watching(), "combos config watch")
+        self._start(self._keep_sweeping(), "combos sweep")
+
+    async def _serve(self, service: Service) -> None:
+        """Everything that needs the running loop and belongs to one configuration file."""
         self._configure_upstream(service)
-        if not service.config.path.exists():
+        is_demo = not service.config.path.exists()
+        if is_demo:
             await self._start_demo(service)
         self._registry_changed(service.config.registry)
         service.config.subscribe(self._registry_changed)
-        announce.started(service, is_demo=self._demo is not None)
-        self._start(self._keep_watching(), "combos config watch")
-        self._start(self._keep_sweeping(), "combos sweep")
+        announce.started(service, is_demo=is_demo)
+        await self._start_admin(service)
 
     def _registry_changed(self, registry: Registry) -> None:
         """Fetch ahead of the first request what the new configuration refers to."""
@@ -141,8 +152,22 @@ class Combos:
             self._start(service.load_keychain(), "combos keychain")
             service.model_lists.discovery.refresh(registry)
 
+    async def _start_admin(self, service: Service) -> None:
+        if self._admin is not None:
+            await self._admin.close()
+            self._admin = None
+        listen = service.settings.admin_listen
+        if listen is not None:
+            self._admin = management.server_for(service, self.reload)
+            await management.start(self._admin, listen)
+
+    @property
+    def admin_address(self) -> tuple[str, int] | None:
+        """Where the management API listens, None when it does not."""
+        return None if self._admin is None else self._admin.address
+
     async def _start_demo(self, service: Service) -> None:
-        self._demo = SimulatedProviders()
+        self._demo = self._demo or SimulatedProviders()
         service.config.adopt(demo_document(await self._demo.start()))
 
     async def _keep_watching(self) -> None:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from mitmproxy.http import HTTPFlow, Response
 
-from combos.mitm import attempt_flows, model_details, own_address, recognition
+from combos.mitm import attempt_flows, management, model_details, own_address, recognition
 from combos.mitm.client import Client
 from combos.mitm.layer import answer_whole, hold_request, respond_with
 from combos.mitm.model_lists import asks_for_list
@@ -21,6 +21,10 @@ class Host(Protocol):
     """The addon, as the hooks see it."""
 
     service: Service | None
+
+    @property
+    def admin_address(self) -> tuple[str, int] | None:
+        """Where the management API listens, None when it does not."""
 
 
 class Reception:
@@ -39,6 +43,8 @@ class Reception:
         """Hook: claim what is ours."""
         service = self._host.service
         if service is None or flow.response or flow.error or attempt_flows.is_attempt(flow):
+            return
+        if management.forward(flow, self._host.admin_address):
             return
         base_url = recognition.is_base_url(flow, service.own, self._machine)
         responder = self._responder(flow, service, base_url=base_url)

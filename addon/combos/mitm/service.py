@@ -10,6 +10,7 @@ from mitmproxy.hooks import UpdateHook
 from mitmproxy.http import HTTPFlow
 from yarl import URL
 
+from combos.admin.activity import Activity
 from combos.admin.live_config import LiveConfig
 from combos.core import errors
 from combos.core.facts import Headers, Now
@@ -58,6 +59,7 @@ class Service:
         self.environ: Mapping[str, str] = os.environ
         self.draw = random.random
         self.now: Callable[[], Now] = clock
+        self.activity = Activity()
         self.keychain = SystemKeychain(lambda text: logger.warning(f"combos: {text}"))
         self.model_lists = ModelLists(Discovery(self.upstream, self.own_credentials))
         self.decider = Decider(self.upstream, lambda: Secrets(self.environ, self.keychain), self._invoke)
@@ -171,5 +173,6 @@ class Service:
     def _finished(self, flow: HTTPFlow, record: TurnRecord, changed: bool) -> None:
         level = logging.INFO if record.outcome is not Outcome.CANCELLED else logging.DEBUG
         logger.log(level, f"combos: {trail(record)}")
+        self.activity.turn(record, self.now())
         if changed:
             ctx.master.addons.trigger(UpdateHook([flow]))

@@ -193,10 +193,10 @@ class SimulatedProviders:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> int:
-        """Begin to listen; returns the port."""
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
+        """Begin to listen, if not done yet; returns the port."""
+        if not self._runner.addresses:
+            await self._runner.setup()
+            await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         address: tuple[str, int] = self._runner.addresses[0]
         return address[1]
 

@@ -1,0 +1,58 @@
+"""The management listener of the addon: started beside the proxy, told of every turn, reached as `ocx.local` too."""
+
+import logging
+from collections.abc import Callable
+
+from mitmproxy.http import HTTPFlow
+
+from combos.admin.app import AdminServer, PortInUseError
+from combos.admin.live_config import Change
+from combos.admin.parts import Parts
+from combos.admin.store import ConfigStore
+from combos.mitm.service import Service
+
+logger = logging.getLogger(__name__)
+
+HOST_NAME = "ocx.local"
+
+
+def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
+    """The management API over the parts of a running service."""
+    discovery = service.model_lists.discovery
+    parts = Parts(
+        live=service.config,
+        store=ConfigStore(service.config.path),
+        state=service.state,
+        activity=service.activity,
+        now=lambda: service.now(),
+        unusable=lambda provider: service.unusable(provider, may_forward=True),
+        reload=reload,
+        sender=service.upstream,
+        secrets=service.own_credentials,
+        environ=service.environ,
+        discovered=lambda: discovery.rows,
+        discovery_problems=lambda: discovery.problems,
+    )
+    return AdminServer(parts)
+
+
+async def start(server: AdminServer, listen: tuple[str, int]) -> None:
+    """Listen. A port in use is one warning: the proxy serves without its management."""
+    try:
+        host, port = await server.start(*listen)
+    except PortInUseError as error:
+        logger.warning(f"combos: no management: {error} (--set combos_admin_listen=… chooses another address)")
+    except OSError as error:
+        logger.warning(f"combos: no management on {listen[0]}:{listen[1]}: {error.strerror}")
+    else:
+        logger.info(f"combos: management on http://{host}:{port}/")
+
+
+def forward(flow: HTTPFlow, address: tuple[str, int] | None) -> bool:
+    """Send a request for `ocx.local` to the listener; False when it is for somebody else or nothing listens."""
+    if flow.request.host.rstrip(".").lower() != HOST_NAME or address is None:
+        return False
+    host, port = address
+    flow.request.scheme, flow.request.host, flow.request.port = "http", host, port
+    flow.request.host_header = f"{f'[{host}]' if ':' in host else host}:{port}"
+    return True
