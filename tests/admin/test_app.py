@@ -332,7 +332,7 @@ async def test_a_provider_is_added_changed_tested_and_removed(api: Stage) -> Non
     await api.call("PATCH", "/api/providers?name=gamma", {"headers": {"x-a": None, "x-b": None}})
     assert "headers" not in api.document["providers"]["gamma"]
     _, body = await api.call("POST", "/api/providers/test?name=gamma")
-    assert (body["ok"], body["error"]) == (False, "connection refused")
+    assert (body["ok"], body["error"]) == (False, "connection_refused: connection refused")
     assert_refused(await api.call("DELETE", "/api/providers?name=gamma"), 409, "default_provider")
 
 

@@ -1,0 +1,124 @@
+"""`ocx config`: is the file valid, what is in it, where a value comes from, its schema, its path."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from combos.admin.redact import hinted, redacted
+from combos.cli.files import config_option, json_option, located, store_of
+from combos.cli.grammar import Group
+from combos.cli.output import Failed, emit_json, refusals, say, table
+from combos.core.config import AuthMode, Config, ProviderConfig, config_warnings, save_problems
+from combos.core.config_document import key_names
+from combos.core.config_schema import json_schema
+from combos.core.config_text import parse_config_text
+from combos.core.errors import ConfigError, ConfigProblem
+from combos.core.secrets import MissingSecret, provider_secret
+
+
+@click.group("config", cls=Group)
+def config() -> None:
+    """The configuration file.
+
+    \b
+    ocx config validate
+    ocx config show --origin
+    """
+
+
+@config.command("path")
+@json_option
+@config_option
+def path(config: str | None, as_json: bool) -> None:
+    """Print where the file is."""
+    found = located(config)
+    if as_json:
+        emit_json({"path": str(found.path), "origin": found.origin, "exists": found.path.exists()})
+        return
+    click.echo(found.path)
+    say(f"Named by {found.origin}; {'it exists' if found.path.exists() else 'there is no such file yet'}.")
+
+
+@config.command("schema")
+def schema() -> None:
+    """Print the JSON schema of the file, for editors."""
+    emit_json(json_schema(), pretty=True)
+
+
+@config.command("validate")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@json_option
+@config_option
+def validate(file: Path | None, config: str | None, as_json: bool) -> None:
+    """Say everything that is wrong with a file. Exit code 1 when it cannot be used."""
+    found = file or located(config).path
+    problems, warnings = _judged(found)
+    if as_json:
+        rows = {"problems": _rows(problems), "warnings": _rows(warnings)}
+        emit_json({"valid": not problems, "path": str(found), **rows})
+    for warning in warnings:
+        say(f"Warning: {warning}")
+    if problems:
+        raise Failed("\n".join([f"{found} is not valid:", *(f"  {problem}" for problem in problems)]))
+    say(f"{found} is valid.")
+
+
+@config.command("show")
+@click.option("--origin", is_flag=True, help="Every setting with where its value comes from.")
+@json_option
+@config_option
+def show(config: str | None, origin: bool, as_json: bool) -> None:
+    """Print the configuration as JSON: keys masked, references as they are."""
+    with refusals("Try: ocx config validate"):
+        found = store_of(config).config()
+    if not origin:
+        emit_json(redacted(found, hinted), pretty=not as_json)
+        return
+    rows = [("(file)", str(located(config).path), located(config).origin), *_origins(found)]
+    if as_json:
+        emit_json({"settings": [dict(zip(("setting", "value", "origin"), row, strict=True)) for row in rows]})
+    else:
+        table(("Setting", "Value", "Origin"), rows)
+
+
+def _judged(path: Path) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProblem, ...]]:
+    try:
+        found = parse_config_text(path.read_bytes())
+    except FileNotFoundError:
+        raise Failed(f"{path} does not exist\nTry: ocx provider add openai") from None
+    except OSError as error:
+        raise Failed(f"{path} cannot be read: {error.strerror}") from None
+    except ConfigError as error:
+        return error.problems, ()
+    return (), tuple(dict.fromkeys((*config_warnings(found), *save_problems(found))))
+
+
+def _rows(problems: tuple[ConfigProblem, ...]) -> list[dict[str, str]]:
+    return [{"path": problem.path, "message": problem.message} for problem in problems]
+
+
+def _origins(found: Config) -> Iterator[tuple[str, str, str]]:
+    """Top-level values from the file or by default, and what every provider's key stands for here."""
+    shown: dict[str, Any] = redacted(found)
+    for name, key in key_names(Config).items():
+        value = getattr(found, name)
+        if isinstance(value, str | int | bool | None) and not (value is None and key not in shown):
+            yield key, json.dumps(value), "file" if key in shown else "default"
+    for name, provider in found.providers.items():
+        if provider.auth_mode in (AuthMode.KEY, AuthMode.OAUTH):
+            yield f"providers.{name}.apiKey", *_key_origin(name, provider)
+
+
+def _key_origin(name: str, provider: ProviderConfig) -> tuple[str, str]:
+    if provider.api_key is None and provider.api_key_pool:
+        return f"pool of {len(provider.api_key_pool)}", "file"
+    secret = provider_secret(name, provider, os.environ)
+    if isinstance(secret, MissingSecret):
+        return "not set", secret.name or "none"
+    if secret.source == "literal":
+        return hinted(secret.reveal()), "file"
+    return "set", secret.source

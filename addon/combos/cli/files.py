@@ -1,0 +1,62 @@
+"""Which configuration file a command works on."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from combos.admin.paths import ConfigPath, config_path
+from combos.admin.refusal import RefusalError
+from combos.admin.store import ConfigStore
+
+type Decorated = Callable[..., Any]
+
+
+def config_option(command: Decorated) -> Decorated:
+    """`--config PATH`."""
+    option = click.option("--config", "config", metavar="PATH", help="Configuration file. Default: as for the proxy.")
+    return option(command)
+
+
+def json_option(command: Decorated) -> Decorated:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON document, for programs.")(command)
+
+
+def yes_option(command: Decorated) -> Decorated:
+    """`--yes`."""
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+
+
+def dry_run_option(command: Decorated) -> Decorated:
+    """`--dry-run`."""
+    return click.option("--dry-run", is_flag=True, help="Show what would change, write nothing.")(command)
+
+
+def located(config: str | None) -> ConfigPath:
+    """The file, and who named it."""
+    return config_path(config, os.environ)
+
+
+def store_of(config: str | None) -> ConfigStore:
+    """The file to change."""
+    return ConfigStore(located(config).path)
+
+
+def complete_combos(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Combo ids for the shell's completion; none when the file cannot be read."""
+    return _complete(ctx, "combos", incomplete)
+
+
+def complete_providers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Provider names for the shell's completion."""
+    return _complete(ctx, "providers", incomplete)
+
+
+def _complete(ctx: click.Context, group: str, incomplete: str) -> list[str]:
+    try:
+        names = store_of(ctx.params.get("config")).read().get(group, {})
+    except RefusalError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]

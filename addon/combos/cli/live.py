@@ -1,0 +1,98 @@
+"""The running proxy, as the command line finds and asks it: over its management API, on this machine only."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from combos.admin.admin_token import TokenError, admin_token
+
+VARIABLE = "COMBOS_ADMIN_URL"
+RUNTIME_FILE = "runtime-port.json"
+_DEFAULT = "http://127.0.0.1:10100"
+_WAIT_S = 3.0
+_ANSWER_MAX = 64 * 1024 * 1024
+
+
+class LiveError(Exception):
+    """The running proxy cannot be asked, or refused. `status` is None when it did not answer at all."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A running proxy. Proxies of the environment are not used for it."""
+
+    url: str
+    token: str = field(repr=False)
+
+    def call(self, method: str, path: str, body: object = None, wait_s: float = _WAIT_S) -> Any:
+        """The JSON of an answer. Raises `LiveError`."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, see find_live
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=wait_s) as answer:
+                return json.loads(answer.read(_ANSWER_MAX))
+        except urllib.error.HTTPError as error:
+            with error:
+                raise LiveError(_message(error), error.code) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise LiveError(f"{self.url} does not answer: {getattr(reason, 'strerror', None) or reason}") from None
+
+
+def url_of(config: Path, environ: Mapping[str, str]) -> str:
+    """Where to ask for health: where the proxy of this configuration is, else where one usually is."""
+    return known_url(config, environ) or _DEFAULT
+
+
+def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
+    """Where the proxy of this configuration is: `$COMBOS_ADMIN_URL`, else what it left beside the file."""
+    named = environ.get(VARIABLE, "").rstrip("/")
+    if named.startswith("http://"):
+        return named
+    try:
+        found = json.loads((config.parent / RUNTIME_FILE).read_text())
+        host, port = str(found["hostname"]), int(found["port"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def find_live(config: Path, environ: Mapping[str, str]) -> Live | None:
+    """The running proxy that works on this configuration; None when there is none, or it is another's."""
+    try:
+        live = open_live(config, environ)
+        live.call("GET", "/api/combos")
+    except LiveError:
+        return None
+    return live
+
+
+def open_live(config: Path, environ: Mapping[str, str]) -> Live:
+    """A client, without asking yet. Raises `LiveError`: not running, or no token to show.
+
+    The token is shown only where this configuration's own proxy said that it listens.
+    """
+    url = known_url(config, environ)
+    if url is None:
+        raise LiveError(f"no proxy is running for {config}")
+    try:
+        return Live(url, admin_token(config.parent, environ, create=False))
+    except TokenError as error:
+        raise LiveError(f"there is no admin token: {error}") from None
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(_ANSWER_MAX))["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"status {error.code}"

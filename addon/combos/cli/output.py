@@ -1,0 +1,69 @@
+"""What the commands print: data on stdout, everything else on stderr; tables for people, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from combos.admin.refusal import RefusalError
+
+
+def emit_json(data: object, *, pretty: bool = False) -> None:
+    """One JSON document: on one line for programs, with two blanks of indentation for people."""
+    click.echo(json.dumps(data, indent=2 if pretty else None, ensure_ascii=False))
+
+
+def say(message: str) -> None:
+    """A message: what was done, a warning, a hint."""
+    click.echo(message, err=True)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns: drawn on a terminal, else aligned with two blanks between them and no heading to strip."""
+    if sys.stdout.isatty():
+        drawn = Table(*headers, box=None, pad_edge=False, header_style="bold")
+        for row in rows:
+            drawn.add_row(*(Text(cell, overflow="fold") for cell in row))
+        Console().print(drawn)
+        return
+    widths = [max(len(row[column]) for row in rows) for column in range(len(headers))] if rows else []
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def is_interactive() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is destroyed. Without a terminal only `--yes` will do."""
+    if yes:
+        return
+    if not is_interactive():
+        raise click.UsageError("this needs --yes when there is no terminal to ask on")
+    if not click.confirm(question, err=True):
+        raise Failed("nothing was changed")
+
+
+class Failed(click.ClickException):
+    """The request was understood and refused, or what it names was not found: exit code 1."""
+
+    exit_code = 1
+
+
+@contextmanager
+def refusals(hint: str = "") -> Iterator[None]:
+    """Turn a refusal into a message with every problem, and the next command to try."""
+    try:
+        yield
+    except RefusalError as refusal:
+        shown = [f"  {problem}" for problem in refusal.problems if str(problem) not in refusal.message]
+        tail = [hint] if hint else []
+        raise Failed("\n".join([refusal.message, *shown, *tail])) from None
