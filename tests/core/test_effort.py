@@ -1,11 +1,13 @@
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combos.core.effort import OMIT, EffortPolicy, effort_changes
+from combos.core.effort import OMIT, EffortPolicy, decided_changes, effort_changes
 from combos.core.facts import Dialect
+from combos.wire.splice import replace_members
 
 WIDE = ("low", "medium", "high", "xhigh")
 TOP = ("low", "medium", "high", "xhigh", "max", "ultra")
@@ -208,3 +210,129 @@ def test_no_body_is_too_odd_and_a_second_look_changes_nothing(
     rule = policy(ladder, default, forced=forced, adaptive=adaptive)
     once = sent(dialect, body, rule)
     assert sent(dialect, once, rule) == once
+
+
+# -- the effort of a decision
+
+
+def decided(dialect: Dialect, body: dict[str, Any], effort: str | None, rule: EffortPolicy, model: str = "m") -> Any:
+    return applied(body, decided_changes(dialect, body, model, rule, effort))
+
+
+@pytest.mark.parametrize(
+    ("body", "effort", "expected"),
+    [
+        ({}, "high", R(effort="high")),
+        (R(effort="low", summary="auto"), "high", R(effort="high", summary="auto")),
+        (R(effort="high"), "high", R(effort="high")),
+        (R(summary="auto"), None, R(summary="auto")),
+        (R(effort="low", summary="auto"), None, R(summary="auto")),
+        (R(effort="low"), None, {}),
+        (
+            {"reasoning_effort": "low", "thinking_budget": 5, "thinking": {"type": "enabled"}, "input": "x"},
+            "medium",
+            {"input": "x", **R(effort="medium")},
+        ),
+        ({"reasoning_effort": "low", "thinking_budget": 5, "thinking": {}}, None, {}),
+        ({}, None, {}),
+        ({}, "ultra", R(effort="max")),
+    ],
+)
+def test_a_decision_sets_the_effort_of_a_responses_body(body: Any, effort: str | None, expected: Any) -> None:
+    assert decided(Dialect.RESPONSES, body, effort, policy(TOP)) == expected
+
+
+def test_a_reasoning_that_is_no_object_becomes_one() -> None:
+    assert decided_changes(Dialect.RESPONSES, {"reasoning": None}, "m", policy(TOP), "low") == {
+        ("reasoning", "effort"): "low"
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "effort", "expected"),
+    [
+        ({}, "high", {"reasoning_effort": "high"}),
+        ({"reasoning_effort": "low"}, "high", {"reasoning_effort": "high"}),
+        ({"reasoning_effort": "low", **R(effort="low", x=1)}, "high", {"reasoning_effort": "high", **R(x=1)}),
+        ({"reasoning_effort": "low", "thinking": {}}, None, {}),
+    ],
+)
+def test_a_decision_sets_the_effort_of_a_chat_body(body: Any, effort: str | None, expected: Any) -> None:
+    assert decided(Dialect.CHAT, body, effort, policy(WIDE)) == expected
+
+
+ADAPTIVE_MODEL = "claude-opus-4-8"
+BUDGET_MODEL = "claude-haiku-4-5"
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "effort", "expected"),
+    [
+        (ADAPTIVE_MODEL, {}, "high", {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}}),
+        (
+            ADAPTIVE_MODEL,
+            {"output_config": {"effort": "high", "format": 1}, "thinking": {"type": "enabled", "budget_tokens": 9}},
+            "low",
+            {"output_config": {"effort": "low", "format": 1}, "thinking": {"type": "adaptive"}},
+        ),
+        (
+            ADAPTIVE_MODEL,
+            {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}},
+            "high",
+            {"output_config": {"effort": "high"}, "thinking": {"type": "adaptive"}},
+        ),
+        (
+            ADAPTIVE_MODEL,
+            {"tool_choice": {"type": "any"}, "thinking": {"type": "enabled", "budget_tokens": 9}},
+            "low",
+            {"tool_choice": {"type": "any"}, "output_config": {"effort": "low"}},
+        ),
+        (
+            BUDGET_MODEL,
+            {"max_tokens": 9, "output_config": {"effort": "high"}, "thinking": {"type": "disabled"}, "top_p": 1},
+            "low",
+            {"max_tokens": 12288, "thinking": {"type": "enabled", "budget_tokens": 4096}},
+        ),
+        (BUDGET_MODEL, {"output_config": {"effort": "x", "y": 1}, "thinking": {}}, None, {"output_config": {"y": 1}}),
+        (ADAPTIVE_MODEL, {"output_config": {"effort": "x"}, "thinking": {}}, None, {}),
+    ],
+)
+def test_a_decision_sets_the_effort_of_a_messages_body(
+    model: str, body: Any, effort: str | None, expected: Any
+) -> None:
+    assert decided(Dialect.MESSAGES, body, effort, policy(WIDE), model) == expected
+
+
+@pytest.mark.parametrize("dialect", [Dialect.RESPONSES, Dialect.CHAT])
+def test_a_decided_effort_keeps_to_the_ladder_and_the_renames_of_the_target(dialect: Dialect) -> None:
+    path = ("reasoning", "effort") if dialect is Dialect.RESPONSES else ("reasoning_effort",)
+    assert decided_changes(dialect, {}, "m", policy(("low", "high")), "medium") == {path: "low"}
+    renamed = policy(WIDE, renames={"high": "turbo", "low": OMIT})
+    assert decided_changes(dialect, {}, "m", renamed, "high") == {path: "turbo"}
+    assert decided_changes(dialect, {}, "m", renamed, "low") == {}
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from([Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES]),
+    st.sampled_from([ADAPTIVE_MODEL, BUDGET_MODEL]),
+    st.sampled_from([None, *TOP]),
+    st.dictionaries(
+        st.sampled_from(["reasoning", "reasoning_effort", "thinking", "output_config", "thinking_budget", "x"]),
+        st.sampled_from([None, "low", 5, {}, {"effort": "high"}, {"effort": "low", "summary": "auto"}]),
+    ),
+)
+def test_no_body_is_too_odd_for_a_decision(dialect: Dialect, model: str, effort: str | None, body: Any) -> None:
+    changes = decided_changes(dialect, body, model, policy(TOP), effort)
+    raw = json.dumps(body).encode()
+    spliced = replace_members(
+        raw,
+        {path: None if value is None else json.dumps(value).encode() for path, value in changes.items()},
+    )
+    after = json.loads(spliced)
+    assert after.get("x") == body.get("x")
+    if effort is None:
+        reasoning, level_ = after.get("reasoning"), after.get("output_config")
+        assert not {"thinking"} & set(after)
+        assert not (isinstance(reasoning, dict) and dialect is not Dialect.MESSAGES and "effort" in reasoning)
+        assert not (isinstance(level_, dict) and dialect is Dialect.MESSAGES and "effort" in level_)
