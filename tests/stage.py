@@ -111,6 +111,7 @@ class Case:
                 "baseUrl": self._urls.get(name, f"{origin}/{self.id}/{name}/v1"),
                 "apiKey": f"{name}-key",
                 "allowPrivateNetwork": True,
+                "liveModels": False,  # the stubs answer model requests, and every request counts as one
                 **self._providers.get(name, {}),
             }
             for name in names

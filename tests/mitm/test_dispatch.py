@@ -44,8 +44,10 @@ class Writer:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
 
-    async def head(self, status: int, headers: Headers) -> None:
+    async def head(self, status: int, headers: Headers, first: bytes = b"") -> None:
         self.calls.append(("head", status))
+        if first:
+            await self.chunk(first)
 
     async def chunk(self, data: bytes) -> None:
         self.calls.append(("chunk", data))
