@@ -285,6 +285,15 @@ def waits(ms: int) -> Expect:
     return Expect(Wait, f"a wait of {ms} ms", lambda c: isinstance(c, Wait) and c.ms == ms)
 
 
+def decides(*eligible: str) -> Expect:
+    """A decision among exactly these targets."""
+    return Expect(
+        Decide,
+        f"a decision among {eligible}",
+        lambda c: isinstance(c, Decide) and tuple(target.key for target in c.eligible) == eligible,
+    )
+
+
 def discards(attempt: int) -> Expect:
     return Expect(Discard, f"attempt {attempt} discarded", lambda c: isinstance(c, Discard) and c.attempt == attempt)
 
