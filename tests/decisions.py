@@ -8,7 +8,12 @@ from combos.core.config import parse_config
 from combos.core.registry import Combo, Registry, build_registry
 from combos.wire.request import RequestFacts, request_facts
 
-PATHS = {"R": "/v1/responses", "C": "/v1/chat/completions", "M": "/v1/messages"}
+PATHS = {
+    "R": "/v1/responses",
+    "C": "/v1/chat/completions",
+    "M": "/v1/messages",
+    "G": "/v1beta/models/combo/main:generateContent",
+}
 
 
 def provider(**fields: Any) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from combos.decision.evidence import Evidence, evidence_of
 from decisions import facts
 
+CONVERSATION = {"R": "input", "C": "messages", "M": "messages", "G": "contents"}
+
 
 def of(wire: str, *conversation: Any) -> Evidence:
-    return evidence_of(facts(wire, **{"input" if wire == "R" else "messages": list(conversation)}))
+    return evidence_of(facts(wire, **{CONVERSATION[wire]: list(conversation)}))
 
 
 def user(text: Any) -> dict[str, Any]:
@@ -144,12 +146,14 @@ class TestSignals:
         ("C", user([{"type": "image_url", "image_url": {"url": "data:"}}])),
         ("M", user([{"type": "image", "source": {"type": "base64", "data": "x"}}])),
         ("M", user([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": {}}]}])),
+        ("G", {"parts": [{"fileData": {"mimeType": "image/png", "fileUri": "x"}}]}),
     )
 
     @pytest.mark.parametrize(("wire", "image"), IMAGES)
     def test_an_image_among_the_last_six(self, wire: str, image: dict[str, Any]) -> None:
-        assert of(wire, image, *[user("x")] * 5).has_image
-        assert not of(wire, image, *[user("x")] * 6).has_image
+        filler = {"parts": [{"text": "x"}]} if wire == "G" else user("x")
+        assert of(wire, image, *[filler] * 5).has_image
+        assert not of(wire, image, *[filler] * 6).has_image
 
     def test_an_image_in_a_responses_tool_output_is_none_of_the_content(self) -> None:
         assert not of("R", output([{"type": "input_image", "image_url": "data:"}])).has_image
@@ -230,14 +234,32 @@ SECRET_CONVERSATIONS = (
             user([{"type": "tool_result", "tool_use_id": "c", "content": "fine"}]),
         ],
     ),
+    (
+        "G",
+        [
+            {"role": "user", "parts": [{"text": "see"}, {"inlineData": {"mimeType": "image/png", "data": CANARY}}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": CANARY, "thought": True, "thoughtSignature": CANARY},
+                    {"functionCall": {"name": "shell", "args": {"command": CANARY}}},
+                ],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"name": "shell", "response": {"output": "fine"}}}]},
+        ],
+    ),
 )
 
 
 @pytest.mark.parametrize(("wire", "conversation"), SECRET_CONVERSATIONS)
 def test_secrets_of_a_request_stay_in_it(wire: str, conversation: list[Any]) -> None:
-    key = "input" if wire == "R" else "messages"
     request = facts(
-        wire, **{key: conversation}, instructions=CANARY, system=CANARY, metadata={"user_id": CANARY}, tools=[CANARY]
+        wire,
+        **{CONVERSATION[wire]: conversation},
+        instructions=CANARY,
+        system=CANARY,
+        metadata={"user_id": CANARY},
+        tools=[CANARY],
     )
     evidence = evidence_of(request)
     assert CANARY not in str(evidence.state({}))
@@ -245,12 +267,14 @@ def test_secrets_of_a_request_stay_in_it(wire: str, conversation: list[Any]) -> 
     assert evidence.has_image
 
 
+MEMBERS = ["role", "content", "type", "text", "tool_calls", "output", "call_id", "function", "name"]
+MEMBERS += ["parts", "functionCall", "functionResponse", "response", "result", "inlineData", "mimeType"]
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["user", "text", "tool", "assistant", "message"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["role", "content", "type", "text", "tool_calls", "output", "call_id", "function", "name"]),
+            st.sampled_from(MEMBERS),
             inner,
             max_size=4,
         )
@@ -260,7 +284,7 @@ json_values = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(["R", "C", "M"]), st.lists(json_values, max_size=5))
+@given(st.sampled_from(["R", "C", "M", "G"]), st.lists(json_values, max_size=5))
 def test_any_json_has_evidence_within_bounds(wire: str, conversation: list[Any]) -> None:
     evidence = of(wire, *conversation)
     assert len(evidence.task) <= 500

@@ -128,3 +128,18 @@ def test_text_of_a_message(content: Any, text: str) -> None:
 )
 def test_text_of_a_tool_output(output: Any, text: str) -> None:
     assert only("R", {"type": "function_call_output", "output": output}).output == text
+
+
+def test_items_of_a_gemini_request() -> None:
+    called = {"functionCall": {"id": "f", "name": "ls", "args": {}}}
+    contents = [
+        {"parts": [{"text": "hi"}, {"text": "there"}]},
+        {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "I look"}, called]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"result": "a.py"}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "cat", "response": {"output": "b"}}}]},
+        {"role": "function", "parts": []},
+    ]
+    items = items_of(facts("G", contents=contents))
+    assert [item.kind.value for item in items] == ["user", "assistant", "call", "output", "output", "other"]
+    assert [items[0].text, items[1].text, items[3].output, items[4].output] == ["hi\nthere", "I look", "a.py", "b"]
+    assert [items[n].name for n in (2, 3, 4)] == ["ls", "ls", "cat"]

@@ -97,7 +97,9 @@ def _shows_image(item: Item, facts: RequestFacts) -> bool:
 
 
 def _tool_name(items: Sequence[Item], output: Item) -> str:
-    """The name of the call that an output answers."""
+    """The name of the call that an output answers; where the dialect has it there, the output says it itself."""
+    if output.name is not None:
+        return output.name[:NAME_MAX]
     if output.call_id is None:
         return ""
     names = (item.name for item in _newest(items, Kind.CALL) if item.call_id == output.call_id)

@@ -1,4 +1,4 @@
-"""A request's conversation as a flat list of items, whatever dialect it came in: messages, tool calls, tool outputs.
+"""A request's conversation as a flat list of items, whatever dialect it is in: messages, tool calls, tool outputs.
 
 Items hold references into the parsed request and no text of their own; texts are joined only when somebody asks. Of a
 tool call nothing but its name can be read, of other items (reasoning, system prompts) nothing at all.
@@ -70,7 +70,7 @@ def items_of(facts: RequestFacts) -> list[Item]:
         case Dialect.MESSAGES:
             return [item for node in _nodes(facts.document.get("messages")) for item in _messages_items(node)]
         case Dialect.GEMINI:
-            return []
+            return [item for node in _nodes(facts.document.get("contents")) for item in _gemini_items(node)]
 
 
 def _nodes(value: object) -> Iterator[_Node]:
@@ -167,3 +167,46 @@ def _tool_item(block: _Node) -> Item | None:
             return Item(Kind.CALL, None, _word(block, "id"), _word(block, "name"))
         case _:
             return None
+
+
+# -- Gemini
+
+
+def _gemini_items(node: _Node) -> Iterator[Item]:
+    """As for Messages. An answer to a tool names the tool itself; thoughts are no text."""
+    parts = list(_nodes(node.get("parts")))
+    tools = [item for part in parts if (item := _function_item(part)) is not None]
+    shown = [block for part in parts if (block := _gemini_block(part)) is not None]
+    if shown or not tools:
+        role = node.get("role", "user")
+        yield Item(_GEMINI_ROLES.get(role, Kind.OTHER) if isinstance(role, str) else Kind.OTHER, shown)
+    yield from tools
+
+
+_GEMINI_ROLES = {"user": Kind.USER, "model": Kind.ASSISTANT}
+
+
+def _function_item(part: _Node) -> Item | None:
+    call, answer = _field(part, "functionCall", "function_call"), _field(part, "functionResponse", "function_response")
+    if isinstance(call, Mapping):
+        return Item(Kind.CALL, None, _word(call, "id"), _word(call, "name"))
+    if isinstance(answer, Mapping):
+        given = answer.get("response")
+        result = given.get("result", given) if isinstance(given, Mapping) else given
+        return Item(Kind.OUTPUT, result, _word(answer, "id"), _word(answer, "name"))
+    return None
+
+
+def _gemini_block(part: _Node) -> dict[str, object] | None:
+    """A part in the form that the other dialects have."""
+    text = part.get("text")
+    if isinstance(text, str) and not part.get("thought"):
+        return {"type": "text", "text": text}
+    media = _field(part, "inlineData", "inline_data", "fileData", "file_data")
+    kind = _field(media, "mimeType", "mime_type") if isinstance(media, Mapping) else None
+    return {"type": "image"} if isinstance(kind, str) and kind.startswith("image/") else None
+
+
+def _field(node: _Node, *names: str) -> object:
+    """A field in one of its spellings."""
+    return next((node[name] for name in names if name in node), None)
