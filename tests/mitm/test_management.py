@@ -1,0 +1,90 @@
+"""The management listener as the addon starts it."""
+
+import logging
+import socket
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from mitmproxy.test import tflow, tutils
+
+from combos.mitm import management
+from combos.mitm.addon import Combos
+from mitm.harness import Proxy, running_proxy, settle
+from stage import Configured, Deferred
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def running(confdir: Path, addon: Combos, port: int) -> AbstractAsyncContextManager[Proxy]:
+    options = {"combos_admin_listen": f"127.0.0.1:{port}"}
+    return running_proxy(confdir, Deferred(options), addon, Configured(addon))
+
+
+@pytest.mark.parametrize("host", ["ocx.local", "OCX.local."])
+def test_the_name_leads_to_the_listener(host: str) -> None:
+    flow = tflow.tflow(req=tutils.treq(host=host, port=80, scheme=b"http"))
+    assert management.forward(flow, ("127.0.0.1", 10100))
+    assert flow.request.url == "http://127.0.0.1:10100/path"
+    assert flow.request.headers["host"] == "127.0.0.1:10100"
+
+
+def test_an_ipv6_listener() -> None:
+    flow = tflow.tflow(req=tutils.treq(host="ocx.local", port=80, scheme=b"http"))
+    assert management.forward(flow, ("::1", 10100))
+    assert flow.request.headers["host"] == "[::1]:10100"
+
+
+@pytest.mark.parametrize(("host", "address"), [("ocx.local", None), ("example.com", ("127.0.0.1", 1))])
+def test_other_names_and_no_listener(host: str, address: tuple[str, int] | None) -> None:
+    flow = tflow.tflow(req=tutils.treq(host=host, port=80, scheme=b"http"))
+    assert not management.forward(flow, address)
+    assert flow.request.host == host
+
+
+async def test_health_through_the_listener_and_through_the_proxy(
+    confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMBOS_HOME", str(tmp_path))
+    addon, port = Combos(), free_port()
+    async with running(confdir, addon, port) as proxy:
+        await settle(lambda: addon.admin_address is not None)
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://127.0.0.1:{port}/healthz") as direct:
+                assert (await direct.json())["status"] == "ok"
+            via = f"http://127.0.0.1:{proxy.port}"
+            async with session.get("http://ocx.local/healthz", proxy=via) as through:
+                assert (await through.json())["port"] == port
+
+
+async def test_a_port_in_use_is_one_warning(
+    confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("COMBOS_HOME", str(tmp_path))
+    caplog.set_level(logging.WARNING)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        addon = Combos()
+        async with running(confdir, addon, port):
+            await settle(lambda: "no management" in caplog.text)
+            assert caplog.text.count("no management") == 1
+            assert addon.admin_address is None
+
+
+async def test_the_address_may_change_while_it_runs(
+    confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMBOS_HOME", str(tmp_path))
+    addon, first, second = Combos(), free_port(), free_port()
+    async with running(confdir, addon, first) as proxy:
+        await settle(lambda: addon.admin_address == ("127.0.0.1", first))
+        proxy.master.options.update(combos_admin_listen=f"127.0.0.1:{second}")
+        await settle(lambda: addon.admin_address == ("127.0.0.1", second))
+        proxy.master.options.update(combos_admin_listen="")
+        await settle(lambda: addon.admin_address is None)
