@@ -128,3 +128,36 @@ def test_decision_services_use_https(url: str, private: bool, valid: bool) -> No
 def test_admission_keys_follow_the_reference_grammar() -> None:
     found = problems(document(apiKeys=["${OK}", "$", {"key": "$?"}, {"key": "fine", "id": "x", "name": ""}]))
     assert list(found) == ["apiKeys[1]", "apiKeys[2]"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "word"),
+    [
+        ({"authMode": "oauth", "accountPool": [{"id": "a", "tokenFile": "~/.codex/auth.json"}]}, None, ""),
+        (
+            {"authMode": "oauth", "accountPool": [{"id": "a", "tokenFile": "/t/a"}, {"id": "b", "tokenFile": "/t/b"}]},
+            None,
+            "",
+        ),
+        ({"accountPool": [{"id": "a", "tokenFile": "/t/a"}]}, "accountPool", "oauth"),
+        (
+            {"authMode": "oauth", "accountPool": [{"id": "a", "tokenFile": "a"}]},
+            "accountPool[0].tokenFile",
+            "whole path",
+        ),
+        (
+            {"authMode": "oauth", "accountPool": [{"id": "a", "tokenFile": "/t/a"}] * 2},
+            "accountPool[1].id",
+            "unique",
+        ),
+        (
+            {"authMode": "oauth", "accountPool": [{"id": str(n), "tokenFile": "/t"} for n in range(65)]},
+            "accountPool",
+            "at most 64",
+        ),
+        ({"authMode": "oauth", "accountPool": [{"id": "a"}]}, "accountPool[0].tokenFile", "required"),
+    ],
+)
+def test_account_pools(fields: dict[str, Any], key: str | None, word: str) -> None:
+    found = problems(with_provider(**fields))
+    assert (found == {}) if key is None else word in found[f"providers.alpha.{key}"]

@@ -12,6 +12,7 @@ from pydantic import Field, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from combos.core.config_budget import Budgets
 from combos.core.config_combo import ComboConfig, TargetConfig
 from combos.core.config_document import to_document, unknown_keys
 from combos.core.config_problems import problems_of, shape_problems
@@ -73,6 +74,7 @@ class Config(ConfigModel):
     blocked_model_redirects: Mapping[ModelId, ModelId] = Field(default_factory=dict)
     fast_rows: Flag = True
     cursor_effort_rows: Flag = False
+    budgets: Budgets = Field(default_factory=Budgets)
     usage_ledger_max_bytes: Annotated[int, Between(1, BYTES_MAX)] = LEDGER_BYTES_DEFAULT
     max_inbound_body_bytes: Annotated[int, Between(1, BYTES_MAX)] = INBOUND_BODY_DEFAULT
 

@@ -96,8 +96,16 @@ class PoolKey(ConfigModel):
     added_at: Annotated[int | str, Instant()] | None = None
 
 
+class AccountFile(ConfigModel):
+    """One signed-in account: the token file that its own client keeps. It is read, never written."""
+
+    id: Text
+    token_file: Text
+    label: LongText | None = None
+
+
 class ModelCost(ConfigModel):
-    """Prices in USD per million tokens, for display."""
+    """Prices in USD per million tokens, for display and budgets."""
 
     input: Cost | None = None
     output: Cost | None = None
@@ -129,6 +137,7 @@ class ProviderConfig(ConfigModel):
     api_key: Key | None = None
     api_key_pool: tuple[PoolKey, ...] = ()
     api_key_pool_strategy: Annotated[PoolStrategy, OneOf(PoolStrategy)] | None = None
+    account_pool: tuple[AccountFile, ...] = ()
     api_key_transport: Annotated[KeyTransport, OneOf(KeyTransport)] = KeyTransport.X_API_KEY
     headers: Mapping[str, str] = Field(default_factory=dict, repr=False)
 

@@ -10,7 +10,7 @@ from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
 from combos.core.config_view import ConfigView
 from combos.core.destinations import base_url_fault, decision_url_fault, proxy_url_fault
 from combos.core.errors import ConfigProblem
-from combos.core.limits import HEADER_VALUE_MAX, HEADERS_MAX
+from combos.core.limits import ACCOUNTS_MAX, HEADER_VALUE_MAX, HEADERS_MAX
 from combos.core.names import COMBO_NAMESPACE, RESERVED_PROVIDER_NAMES, is_combo_id, is_provider_name, is_reserved_alias
 from combos.core.secrets import secret_fault
 
@@ -110,6 +110,23 @@ def keys(view: ConfigView) -> Iterator[ConfigProblem]:
             ids.add(entry.id)
     for index, admission in enumerate(view.config.api_keys):
         yield from _key(("apiKeys", index), admission.key)
+
+
+def accounts(view: ConfigView) -> Iterator[ConfigProblem]:
+    """Account pools: unique ids, whole paths, and the mode that uses them."""
+    for name, row in view.providers.items():
+        path = ("providers", name, "accountPool")
+        if row.account_pool and row.auth_mode is not AuthMode.OAUTH:
+            yield problem(path, 'needs authMode "oauth"')
+        if len(row.account_pool) > ACCOUNTS_MAX:
+            yield problem(path, f"must have at most {ACCOUNTS_MAX} accounts, got {len(row.account_pool)}")
+        ids: set[str] = set()
+        for index, account in enumerate(row.account_pool):
+            if account.id in ids:
+                yield problem((*path, index, "id"), "must be unique in the pool")
+            ids.add(account.id)
+            if not account.token_file.startswith(("/", "~/")) and ":" not in account.token_file[:3]:
+                yield problem((*path, index, "tokenFile"), "must be a whole path, or begin with ~/")
 
 
 def _key(parts: tuple[str | int, ...], key: SecretStr | None) -> Iterator[ConfigProblem]:

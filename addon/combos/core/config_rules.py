@@ -6,11 +6,20 @@ them still loads, so that disabling a provider by hand never takes the other com
 
 from collections.abc import Iterator
 
+from combos.core.config_budget import budgets, effective_budgets
 from combos.core.config_combo import ComboConfig, Strategy
 from combos.core.config_combo_rules import aliases, combo_ids, efforts, native_aliases, targets
 from combos.core.config_decision_rules import decision_fields, decision_models, decision_providers
 from combos.core.config_problems import problem
-from combos.core.config_provider_rules import authentication, destinations, headers, keys, provider_names, public_names
+from combos.core.config_provider_rules import (
+    accounts,
+    authentication,
+    destinations,
+    headers,
+    keys,
+    provider_names,
+    public_names,
+)
 from combos.core.config_top_rules import account_namespaces, default_provider, origins
 from combos.core.config_types import near_miss
 from combos.core.config_view import ConfigView, Rule
@@ -60,6 +69,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("provider headers", headers),
     ("keys", keys),
     ("authentication", authentication),
+    ("accounts", accounts),
     ("provider aliases", public_names),
     ("default provider", default_provider),
     ("account namespaces", account_namespaces),
@@ -72,6 +82,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("decision providers", decision_providers),
     ("decision models", decision_models),
     ("targets", targets),
+    ("budgets", budgets),
 )
 
 SAVE_RULES: tuple[tuple[str, Rule], ...] = (
@@ -79,7 +90,11 @@ SAVE_RULES: tuple[tuple[str, Rule], ...] = (
     ("usable decision providers", usable_decision_providers),
 )
 
-WARNINGS: tuple[tuple[str, Rule], ...] = (("configured targets", configured_targets), *SAVE_RULES)
+WARNINGS: tuple[tuple[str, Rule], ...] = (
+    ("configured targets", configured_targets),
+    ("effective budgets", effective_budgets),
+    *SAVE_RULES,
+)
 
 
 def broken_rules(view: ConfigView, rules: tuple[tuple[str, Rule], ...]) -> tuple[ConfigProblem, ...]:

@@ -27,7 +27,12 @@ COST_MAX = 1_000_000  # USD per million tokens: above any price list
 HEADERS_MAX = 64  # configured extra headers of one provider
 HEADER_VALUE_MAX = 8_192  # what common servers accept in one header line
 URL_MAX = 2_048
+ACCOUNTS_MAX = 64  # token files of one provider: above any team's
 TEXT_MAX = 8_192  # any other text of the configuration: keys, labels, ids
+
+# Budgets.
+BUDGET_USD_MAX = 100_000_000  # above any month of a company
+BUDGET_TOKENS_MAX = 10**15
 
 # The configuration file.
 CONFIG_BYTES_MAX = 16 * 1024 * 1024  # a file larger than this is not a configuration
