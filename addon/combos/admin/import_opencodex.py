@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from combos.admin.references import Document, using_provider
-from combos.admin.store import Edit
+from combos.admin.store import Document, Edit
 from combos.core.config import ComboConfig, Config, ProviderConfig, TargetConfig, parse_config
 from combos.core.config_document import key_names
 from combos.core.config_problems import path_of
@@ -23,7 +22,8 @@ _ADDRESS = "where the proxy listens is said to mitmproxy"
 # Known here as well, but not to be taken over.
 _DROPPED = {"$schema": "it names the schema of another program", "port": _ADDRESS, "hostname": _ADDRESS}
 _OBJECTS = ("providers", "combos")
-_FIRST_KEY = re.compile(r"^(providers|combos)(?:\.([A-Za-z0-9_$-]+)|\[\"(.*?)\"\])")
+_OBJECT = re.compile(r"(providers|combos)(?:\.([A-Za-z0-9_$-]+)|\[\"(.*?)\"\])")
+_SETTING = re.compile(r"[.\[]")
 
 
 @dataclass(slots=True)
@@ -36,12 +36,14 @@ class Report:
 
 
 def import_document(document: Document, found: Mapping[str, Any], *, replace: bool = False) -> Edit[Report]:
-    """Add what `found` holds to a document. Of two objects of one name ours stays, unless `replace`."""
-    report = Report()
+    """Add what `found` holds to a valid document. Of two objects of one name ours stays, unless `replace`."""
+    report, before = Report(), copy.deepcopy(document)
     taken = _usable(_known(copy.deepcopy(dict(found)), report), report)
     _add_objects(document, taken, report, replace=replace)
     _add_rest(document, taken, report, replace=replace)
-    _drop_broken(document, report)
+    while problems := _broken(document):
+        if not _drop_named(document, before, problems, report):
+            break  # nothing that was imported is at fault: whoever writes the file refuses it
     return Edit(document, report)
 
 
@@ -121,66 +123,66 @@ def _add_rest(document: Document, taken: Document, report: Report, *, replace: b
         report.kept.append(key)
 
 
-def _drop_broken(document: Document, report: Report) -> None:
-    """Leave out what breaks a rule, and what then points nowhere, until the rest is valid."""
-    while True:
-        try:
-            parse_config(document)
-        except ConfigError as error:
-            if not _drop_named(document, error.problems, report):
-                raise
-        else:
-            return
+def _broken(document: Document) -> tuple[ConfigProblem, ...]:
+    try:
+        parse_config(document)
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
-def _drop_named(document: Document, problems: Iterable[ConfigProblem], report: Report) -> bool:
+def _drop_named(document: Document, before: Document, problems: Iterable[ConfigProblem], report: Report) -> bool:
+    """Leave out the imported objects and settings that break a rule, and say whether there were any."""
     dropped = False
     for problem in problems:
-        match = _FIRST_KEY.match(problem.path)
-        group, name = (
-            (match[1], match[2] or match[3]) if match else (problem.path.partition(".")[0].partition("[")[0], "")
-        )
-        if match and name in document.get(group, {}):
-            _drop_object(document, group, name, problem, report)
-        elif not match and group in document and group not in _OBJECTS:
-            del document[group]
-            _unkeep(report, group, str(problem))
-        else:
+        group, name = _place_of(problem.path)
+        place = path_of((group, name)) if name else group
+        if place not in report.kept:
             continue
+        _unkeep(report, place, str(problem))
+        _restore(document, before, group, name)
+        if group == "providers" and name not in before.get(group, {}):
+            _without_provider(document, name, report)
         dropped = True
     return dropped
 
 
-def _drop_object(document: Document, group: str, name: str, problem: ConfigProblem, report: Report) -> None:
-    del document[group][name]
-    _unkeep(report, path_of((group, name)), str(problem))
-    if group == "providers":
-        for combo in _safely_using(document, name):
-            _without_target(document, combo, name, report)
+def _place_of(path: str) -> tuple[str, str]:
+    """The group and name of the object that a problem lies in; only the setting outside of both groups."""
+    match = _OBJECT.match(path)
+    if match:
+        return match[1], match[2] or match[3]
+    return _SETTING.split(path, maxsplit=1)[0], ""
+
+
+def _restore(document: Document, before: Document, group: str, name: str) -> None:
+    """One object, or one setting, as it was before the import."""
+    if not name:
+        document.pop(group, None)
+        if group in before:
+            document[group] = before[group]
+        return
+    document[group].pop(name, None)
+    if name in before.get(group, {}):
+        document[group][name] = before[group][name]
     if not document[group]:
         del document[group]
 
 
-def _safely_using(document: Document, provider: str) -> list[str]:
-    try:
-        return using_provider(document, provider)
-    except (KeyError, TypeError, AttributeError):
-        return []  # a combo that is broken itself is dropped for that
-
-
-def _without_target(document: Document, combo: str, provider: str, report: Report) -> None:
-    """A combo loses the targets of a provider that was left out; one without any other is left out too."""
-    row = document["combos"][combo]
-    rest = [target for target in row["targets"] if target["provider"] != provider]
-    place = path_of(("combos", combo))
-    if rest == row["targets"]:
-        return
-    if rest:
-        row["targets"] = rest
-        report.changed.append(f"{place}.targets: without those of {provider}, which was left out")
-    else:
-        del document["combos"][combo]
-        _unkeep(report, place, f"{place}: all of its targets are of {provider}, which was left out")
+def _without_provider(document: Document, provider: str, report: Report) -> None:
+    """Imported combos lose the targets of a provider that was left out; one without any other is left out too."""
+    for combo, row in list(document.get("combos", {}).items()):
+        place = path_of(("combos", combo))
+        targets = row.get("targets") if isinstance(row, dict) else None
+        if place not in report.kept or not isinstance(targets, list):
+            continue
+        rest = [target for target in targets if not isinstance(target, dict) or target.get("provider") != provider]
+        if not rest:
+            _restore(document, {}, "combos", combo)
+            _unkeep(report, place, f"{place}: all of its targets are of {provider}, which was left out")
+        elif rest != targets:
+            row["targets"] = rest
+            report.changed.append(f"{place}.targets: without those of {provider}, which was left out")
 
 
 def _unkeep(report: Report, place: str, reason: str) -> None:

@@ -94,12 +94,13 @@ def serialise(document: Document) -> bytes:
 
 def _changed[T](old: Document, change: Callable[[Document], Edit[T]]) -> tuple[Stored[T], Document]:
     edit = change(copy.deepcopy(old))
+    places = tuple(f"{path_of(('combos', combo))}." for combo in edit.saved)
     try:
         config = parse_config(edit.document)
     except ConfigError as error:
-        raise not_valid(error.problems) from error
-    places = tuple(path_of(("combos", combo)) for combo in edit.saved)
-    problems = tuple(p for p in save_problems(config) if p.path.startswith(tuple(f"{place}." for place in places)))
+        # What was just written is the likelier cause of a clash than what was there before.
+        raise not_valid(tuple(sorted(error.problems, key=lambda p: not p.path.startswith(places)))) from error
+    problems = tuple(problem for problem in save_problems(config) if problem.path.startswith(places))
     if problems:
         raise not_valid(problems)
     return Stored(edit.result, config, edit.document != old), edit.document

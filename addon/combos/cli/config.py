@@ -78,10 +78,12 @@ def show(config: str | None, origin: bool, as_json: bool) -> None:
     if not origin:
         emit_json(redacted(found, hinted), pretty=not as_json)
         return
-    rows = [("(file)", str(located(config).path), located(config).origin), *_origins(found)]
+    rows, file = list(_origins(found)), located(config)
     if as_json:
-        emit_json({"settings": [dict(zip(("setting", "value", "origin"), row, strict=True)) for row in rows]})
+        settings = [dict(zip(("setting", "value", "origin"), row, strict=True)) for row in rows]
+        emit_json({"path": str(file.path), "origin": file.origin, "settings": settings})
     else:
+        say(f"{file.path}, named by {file.origin}")
         table(("Setting", "Value", "Origin"), rows)
 
 

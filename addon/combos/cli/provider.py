@@ -14,11 +14,12 @@ from combos.cli.files import complete_providers, config_option, dry_run_option, 
 from combos.cli.grammar import Group
 from combos.cli.output import Failed, confirm, emit_json, refusals, say, table
 from combos.cli.provider_test import test_provider
-from combos.core.config import Adapter, AuthMode, Config
+from combos.core.config import Adapter, AuthMode, Config, ProviderConfig
 from combos.core.config_provider import KeyTransport
 from combos.core.config_types import near_miss
 from combos.core.names import derived_key_variable
 from combos.core.presets import PRESETS, Preset, preset
+from combos.core.secrets import variable_of
 
 _LIST_KEYS = ("name", "adapter", "baseUrl", "authMode", "defaultModel", "isDefault", "models")
 
@@ -245,6 +246,18 @@ def _report_added(
     else:
         emit_json({"name": name, **redacted(row, hinted)}, pretty=True)
     say(f"{'Would have ' if dry_run else ''}{action} provider {name}.".capitalize())
-    if row.auth_mode is AuthMode.KEY and row.api_key is None and not row.api_key_pool:
-        names = chosen.variables if chosen and row.adapter is Adapter.JEV_DECISION else ()
-        say(f"Its key is read from {' or '.join(names or (derived_key_variable(name),))}.")
+    variables = _variables(name, row, chosen)
+    if variables:
+        say(f"Its key is read from {' or '.join(variables)}.")
+
+
+def _variables(name: str, row: ProviderConfig, chosen: Preset | None) -> tuple[str, ...]:
+    """Where the key is looked for, unless it is in the file itself."""
+    if row.auth_mode is not AuthMode.KEY or row.api_key_pool:
+        return ()
+    if row.api_key is not None:
+        named = variable_of(row.api_key.get_secret_value())
+        return (named,) if named else ()
+    if chosen is not None and row.adapter is Adapter.JEV_DECISION:
+        return chosen.variables
+    return (derived_key_variable(name),)
