@@ -35,7 +35,7 @@ POLICY = "before-last-resort"
 
 def jev(*targets: str | dict[str, object], wire: str = "R", **combo: Any) -> World:
     providers = {name: provider(name, wire, reasoningEfforts=LADDER) for name in ("alpha", "beta")}
-    return World(config(*targets, wire=wire, providers=providers, strategy="jev", **combo), wire=wire)
+    return World(config(*targets, wire=wire, providers=providers, strategy="jev", **combo), wire=wire, fails_open=False)
 
 
 def chose(key: str | None, effort: str | None = "high", gate: str = "apply") -> Decided:
