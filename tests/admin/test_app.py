@@ -531,6 +531,46 @@ async def test_the_listener_has_an_address_and_tells_the_command_line(api: Stage
     assert not runtime.exists()
 
 
+async def test_a_fault_of_our_own_is_logged_and_told_in_the_same_shape(
+    api: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.unusable = None  # type: ignore[assignment]
+    assert_refused(await api.call("GET", "/api/combos/state"), 500, "internal_error")
+    assert "the management API failed" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+async def test_a_canary_is_in_no_answer_and_no_log(api: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    row = provider(apiKey=CANARY, headers={"x-a": CANARY}, proxy=f"http://u:{CANARY}@p.example")
+    calls: list[tuple[str, str, Any]] = [
+        ("POST", "/api/providers", {"name": "gamma", "provider": row}),
+        ("POST", "/api/providers", {"name": "gamma", "provider": row}),
+        ("POST", "/api/providers/test?name=gamma", None),
+        *(
+            ("PATCH", "/api/providers?name=gamma", {key: value})
+            for key, value in (
+                ("adapter", CANARY), ("baseUrl", f"http://x:{CANARY}@h.example"), ("apiKey", f"${CANARY}"),
+                ("apiKeyPool", CANARY), ("headers", {"authorization": CANARY}), ("models", CANARY),
+                ("disabled", CANARY), ("proxy", f"ftp://{CANARY}"), ("apiKeyTransport", CANARY), ("noProxy", {"x": CANARY}),
+            )
+        ),
+        ("PUT", "/api/combos", {"id": "x", "combo": {"targets": [TARGET], "strategy": CANARY, "alias": CANARY + "!"}}),
+        ("PUT", "/api/combos", {"id": "x", "combo": {"targets": CANARY}}),
+        ("PUT", "/api/disabled-models", {"disabledModels": [[CANARY]]}),
+        ("GET", "/api/providers", None),
+        ("GET", "/api/config", None),
+        ("GET", "/api/models", None),
+        ("GET", "/api/combos", None),
+    ]  # fmt: skip
+    for method, path, body in calls:
+        status, answer = await api.call(method, path, body)
+        assert status < 500
+        assert CANARY not in json.dumps(answer), (method, path, body)
+    assert api.document["providers"]["gamma"]["apiKey"] == CANARY
+    assert CANARY not in caplog.text
+
+
 # Nothing that is sent brings the server down
 
 

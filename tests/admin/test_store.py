@@ -104,6 +104,25 @@ def test_a_candidate_is_judged_whole(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_what_could_not_be_loaded_again_is_not_written(path: Path) -> None:
+    before = path.read_bytes()
+
+    def grow(found: Document) -> Edit[None]:
+        return Edit({**found, "x": "y" * 17_000_000}, None)
+
+    with pytest.raises(RefusalError, match="larger than"):
+        ConfigStore(path).edit(grow)
+    assert path.read_bytes() == before
+
+
+def test_problems_of_what_was_saved_come_first(path: Path) -> None:
+    ConfigStore(path).edit(lambda found: put_combo(found, ComboPut("zeta", {"targets": [TARGET], "alias": "z"})))
+    taken = ComboPut("main", {"targets": [TARGET], "alias": "z", "stickyLimit": 0})
+    with pytest.raises(RefusalError) as caught:
+        ConfigStore(path).edit(lambda found: put_combo(found, taken))
+    assert caught.value.problems[0].path.startswith("combos.main.")
+
+
 def test_only_the_saved_combo_has_to_be_usable(path: Path) -> None:
     made = document(providers={"alpha": provider(disabled=True), "beta": provider()})
     path.write_text(json.dumps(made))

@@ -4,15 +4,18 @@ Says what stands in the way of a change: names that are taken, combos that need 
 configuration's own rules.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from combos.admin.redact import HIDDEN
 from combos.admin.references import Document, using_provider
 from combos.admin.refusal import RefusalError, conflict, invalid, not_found, not_valid
 from combos.admin.sparse import stored_provider, unknown_settings
 from combos.admin.store import Edit
 from combos.core.config import ProviderConfig
+from combos.core.config_problems import problem
 from combos.core.config_types import near_miss
+from combos.core.errors import ConfigProblem
 from combos.core.names import COMBO_NAMESPACE
 
 
@@ -96,9 +99,23 @@ def _provider(document: Document, name: str) -> dict[str, Any]:
 
 
 def _refuse_unknown(name: str, sent: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    problems = tuple(unknown_settings(ProviderConfig, sent, before, ("providers", name)))
+    place = ("providers", name)
+    problems = (*unknown_settings(ProviderConfig, sent, before, place), *_masks(sent, place))
     if problems:
         raise not_valid(problems)
+
+
+def _masks(value: Any, place: tuple[str | int, ...]) -> Iterator[ConfigProblem]:
+    """Secrets as they are shown, sent back: storing them would lose the real ones."""
+    match value:
+        case str() if HIDDEN in value:
+            yield problem(place, "is a masked value; leave it out to keep the stored one")
+        case dict():
+            for key, member in value.items():
+                yield from _masks(member, (*place, key))
+        case list():
+            for index, member in enumerate(value):
+                yield from _masks(member, (*place, index))
 
 
 def _merged(before: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

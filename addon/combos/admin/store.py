@@ -61,7 +61,7 @@ class ConfigStore:
             with locked(real_file(self.path).parent):
                 old, text = self._read()
                 stored, document = _changed(old, change)
-                new = serialise(document)
+                new = _loadable(document)
                 if stored.is_changed and new != text:
                     replace_file(self.path, new)
                 return stored
@@ -85,6 +85,16 @@ class ConfigStore:
         except ConfigError as error:
             raise broken_file(self.path, error) from error
         return dict(document), text
+
+
+def _loadable(document: Document) -> bytes:
+    """The text of a valid document, read back: what is written can be loaded. Raises `RefusalError`."""
+    text = serialise(document)
+    try:
+        parse_document(text)
+    except ConfigError as error:
+        raise not_valid(error.problems) from error
+    return text
 
 
 def serialise(document: Document) -> bytes:

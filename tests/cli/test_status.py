@@ -1,0 +1,149 @@
+"""The commands that ask a running proxy, against the real management API on a real port."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from adminstage import Stage, stage
+from combos.cli.main import main
+from combos.core.facts import Cooldown, Scope, Verdict
+from combos.engine.state import PickedFrom
+from configs import TARGET, document, provider
+
+
+class Running:
+    """A management API in a thread of its own."""
+
+    def __init__(self, path: Path, made: Any) -> None:
+        self.path = path
+        self.stage: Stage | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(made)))
+        self._thread.start()
+        assert self._started.wait(10)
+
+    async def _serve(self, made: Any) -> None:
+        async with stage(self.path, made, environ={}) as self.stage:
+            await self.stage.server.start("127.0.0.1", 0)
+            self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+            self._started.set()
+            await self._stop.wait()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def cool(self, combo: str, ms: int) -> None:
+        assert self.stage is not None
+        found = self.stage.live.registry.combos[combo]
+        origin = PickedFrom(found, self.stage.live.registry.generation)
+        verdict, cooldown = Verdict("rate_limited", hop=True, scope=Scope.TARGET), Cooldown(ms, "retry-after")
+        self.stage.state.cool(origin, found.targets[0], verdict, cooldown, 429, self.stage.now[0])
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    made = document(
+        providers={"alpha": provider(apiKey="k"), "beta": provider(apiKey="k")},
+        combos={"main": {"targets": [TARGET, {"provider": "beta", "model": "m2"}]}},
+    )
+    found = Running(tmp_path / "config.json", made)
+    yield found
+    found.close()
+
+
+def ocx(path: Path, *arguments: str) -> Result:
+    environ = {"COMBOS_CONFIG": str(path), "http_proxy": "http://127.0.0.1:9", "COMBOS_ADMIN_TOKEN": None}
+    return CliRunner().invoke(main, list(arguments), env=environ, prog_name="ocx")
+
+
+def test_health_and_readiness(running: Running) -> None:
+    done = ocx(running.path, "health")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("ok  http://127.0.0.1:")
+    assert json.loads(ocx(running.path, "health", "--json").stdout)["service"] == "combos"
+    assert ocx(running.path, "ready").stdout == "ready  1 combos\n"
+    assert json.loads(ocx(running.path, "ready", "--wait", "--json").stdout)["ready"] is True
+
+
+def test_state_and_cooldowns(running: Running) -> None:
+    assert ocx(running.path, "cooldowns").stderr == "No target is cooling.\n"
+    running.cool("main", 30_000)
+    assert ocx(running.path, "cooldowns").stdout == "main  alpha/m1  30.0 s  rate_limited  retry-after\n"
+    (row,) = json.loads(ocx(running.path, "cooldowns", "--json").stdout)["cooldowns"]
+    assert (row["target"], row["leftMs"], row["until"]) == ("alpha/m1", 30_000, 1_700_000_030_000)
+    assert ocx(running.path, "state").stdout.splitlines() == [
+        "main  alpha/m1   cooling 30.0 s (rate_limited by retry-after)  0",
+        "main  → beta/m2  ready                                         0",
+    ]
+    assert json.loads(ocx(running.path, "state", "main", "--json").stdout)["combos"][0]["next"] == "beta/m2"
+    done = ocx(running.path, "state", "mian")
+    assert (done.exit_code, done.stderr) == (1, 'Error: unknown combo: mian; did you mean "main"?\n')
+    assert ocx(running.path, "cooldowns", "clear", "--target", "beta/m2").stderr == "0 cooldowns cleared.\n"
+    assert ocx(running.path, "cooldowns", "clear", "--combo", "main", "--json").stdout == (
+        '{"success": true, "cleared": 1}\n'
+    )
+
+
+def test_explain_asks_the_running_proxy(running: Running) -> None:
+    running.cool("main", 30_000)
+    done = ocx(running.path, "explain", "main")
+    assert done.stdout.splitlines() == [
+        "combo/main: failover",
+        "  alpha/m1: cooling 30.0 s (rate_limited by retry-after)",
+        "  beta/m2: ready",
+        "  next request: beta/m2",
+    ]
+    assert done.stderr == ""
+    assert json.loads(ocx(running.path, "explain", "main", "--json").stdout)["source"] == "live"
+    done = ocx(running.path, "explain", "main", "--offline")
+    assert "next request: alpha/m1, then beta/m2" in done.stdout
+    done = ocx(running.path, "explain", "nope")
+    assert (done.exit_code, done.stderr) == (1, "Error: unknown combo: nope\n")
+
+
+def test_a_provider_is_tested_by_the_running_proxy(running: Running) -> None:
+    done = ocx(running.path, "provider", "test", "alpha", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["error"] == "connection_refused: connection refused"
+    assert done.stderr == "Error: alpha: connection_refused: connection refused\n"
+
+
+def test_another_token_is_another_proxy(running: Running) -> None:
+    token = running.path.parent / "admin-api-token"
+    token.write_text("ocx_admin_other")
+    done = ocx(running.path, "state")
+    assert (done.exit_code, done.stderr) == (1, "Error: admin token required\n")
+    assert "From the file" in ocx(running.path, "explain", "main").stderr
+
+
+def test_nobody_answers(tmp_path: Path) -> None:
+    (tmp_path / "runtime-port.json").write_text('{"pid": 1, "port": 1, "hostname": "127.0.0.1"}')
+    for command in (["health"], ["ready"], ["ready", "--wait", "--timeout", "0.3"]):
+        done = ocx(tmp_path / "config.json", *command)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "http://127.0.0.1:1 does not answer: Connection refused" in done.stderr
+        assert done.stderr.endswith("Try: ocx run\n")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": "x", "hostname": "h"}'])
+def test_an_odd_runtime_file_is_as_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "runtime-port.json").write_text(text)
+    assert "no proxy is running" in ocx(tmp_path / "config.json", "state").stderr
+
+
+def test_a_provider_is_tested_from_here_when_no_proxy_runs(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    row = provider(baseUrl="http://127.0.0.1:1/v1", allowPrivateNetwork=True, authMode="local")
+    path.write_text(json.dumps(document(providers={"alpha": row, "beta": provider()})))
+    done = ocx(path, "provider", "test", "alpha")
+    assert done.exit_code == 1
+    assert "refused" in done.stderr
+    done = ocx(path, "provider", "test", "beta")
+    assert "no credentials" in done.stderr
