@@ -1,6 +1,6 @@
 import pytest
 
-from combos.engine.record import AttemptRecord, Outcome, TurnRecord, trail
+from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord, trail
 
 
 def attempt(provider: str, status: int | None, result: str = "") -> AttemptRecord:
@@ -52,6 +52,16 @@ def attempt(provider: str, status: int | None, result: str = "") -> AttemptRecor
             "alpha/m: alpha/m no answer (cancelled, 0.1 s)",
         ),
         (TurnRecord("combo/main", "main", 0, attempts=[attempt("alpha", 200)]), "main: alpha/m 200"),
+        (
+            TurnRecord(
+                "combo/main",
+                "main",
+                0,
+                attempts=[attempt("alpha", 200)],
+                decision=DecisionRecord("typesafe", "apply", "alpha", "m", "high", 212),
+            ),
+            "main: alpha/m 200 (typesafe apply 0.2 s)",
+        ),
     ],
 )
 def test_trail(record: TurnRecord, line: str) -> None:

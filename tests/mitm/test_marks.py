@@ -7,7 +7,7 @@ from mitmproxy.test import tflow
 from mitmproxy.utils.emoji import emoji
 
 from combos.core.facts import Cooldown, Scope, Verdict
-from combos.engine.record import AttemptRecord, Outcome, TurnRecord
+from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.mitm.marks import annotate, mark_of, metadata_of
 
 
@@ -54,6 +54,15 @@ def test_metadata_is_plain_and_complete() -> None:
         "default",
     )
     assert (second["rule"], second["cooldown_ms"]) == (None, None)
+
+
+def test_metadata_of_a_decision() -> None:
+    made = record(Outcome.SUCCESS, 1)
+    assert metadata_of(made)["decision"] is None
+    made.decision = DecisionRecord("model", "timeout", "alpha", "m", None, 4_000)
+    shown = metadata_of(made)["decision"]
+    assert isinstance(shown, dict)
+    assert (shown["backend"], shown["gate"], shown["latency_ms"], shown["effort"]) == ("model", "timeout", 4_000, None)
 
 
 def test_annotating_twice_tells_whether_something_changed() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from combos.core.facts import TransportFault
-from combos.engine.events import ChunkReceived, Ended, Event, Failed, HeadReceived, WaitOver
-from combos.mitm.sources import CannedSource, ExchangeSource, Source, Sources, TimerSource
+from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, HeadReceived, WaitOver
+from combos.engine.record import DecisionRecord
+from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
 from combos.upstream.faults import UpstreamFault
 
 LOST = UpstreamFault(TransportFault.RESET, "gone")
@@ -91,6 +92,39 @@ async def test_canned_answers() -> None:
     closed = CannedSource(1, None)
     closed.close()
     assert closed.is_spent
+
+
+async def test_a_decision() -> None:
+    record = DecisionRecord("typesafe", "apply", "alpha", "m", None, 5)
+
+    async def decide() -> DecisionRecord:
+        return record
+
+    assert await all_of(DecisionSource(decide)) == [Decided(record)]
+
+
+async def test_a_decision_that_nobody_waits_for_is_cancelled() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def decide() -> DecisionRecord:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        raise AssertionError
+
+    sources = Sources()
+    sources.add("decision", DecisionSource(decide))
+    sources.add("timer", TimerSource(1, 60_000))
+    waiting = asyncio.create_task(sources.next())
+    await begun.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    sources.close()
+    await asyncio.wait_for(cancelled.wait(), 5)
 
 
 async def test_a_timer_runs_from_its_making() -> None:

@@ -128,3 +128,30 @@ def test_public_addresses_and_names_pass() -> None:
     guard = Guard(OwnAddresses([("", 8080)]))
     for host in ("8.8.8.8", "2606:4700::1111", "vendor.example"):
         guard.admit(host, 443, allow_private=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "admitted"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("10.1.2.3", True),
+        ("192.168.0.9", True),
+        ("fd12::1", True),
+        ("8.8.8.8", False),
+        ("vendor.example", False),
+        ("100.64.0.1", False),
+        ("192.0.2.1", False),
+        ("169.254.1.1", False),
+    ],
+)
+def test_without_tls_a_decision_service_is_near(host: str, admitted: bool) -> None:
+    guard = Guard(OwnAddresses())
+    if admitted:
+        guard.admit(host, 80, allow_private=True, only_private=True)
+        with pytest.raises(UpstreamFault, match="allowPrivateNetwork"):
+            guard.admit(host, 80, allow_private=False, only_private=True)
+    else:
+        with pytest.raises(UpstreamFault, match="refused"):
+            guard.admit(host, 80, allow_private=True, only_private=True)
