@@ -271,6 +271,10 @@ async def test_a_flow_file_holds_the_attempts_and_no_providers_secret(
         for flow in attempts:
             assert_no_secrets(flow.get_state(), SECRETS)
             assert flow.request.headers["x-team-token"] == "****"
+    # Nor is any of it in what the addon writes beside its configuration file.
+    written = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and path.name != "config.json"]
+    for path in written:
+        assert not [secret for secret in SECRETS if secret.encode() in path.read_bytes()], path
     # The caller's own login is in the caller's own flow and nowhere else.
     for secret in SECRETS[:3]:
         assert secret not in proxy.log

@@ -1,0 +1,91 @@
+"""Clients that are not this machine: who is served, and what becomes of the key they show."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy.http import HTTPFlow
+
+from rawclient import ask
+from rawserver import Again, Expect, RawServer, Send, response
+from stage import Case, stage
+from wires import WIRES, M, R, error
+
+DOWN = error(503, {"error": {"message": "down"}})
+KEYS = {"apiKeys": ["admission-key", {"key": "other-admission"}]}
+
+
+class Elsewhere:
+    """Lets every client seem to come from another machine."""
+
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        flow.client_conn.peername = ("192.168.7.7", 40_000)
+
+
+def cases() -> list[Case]:
+    return [Case(wire, alpha=DOWN, beta=wire.answers("beta-ok")) for wire in WIRES]
+
+
+async def test_strangers_are_refused_in_their_own_dialect(confdir: Path) -> None:
+    made = cases()
+    async with stage(confdir, *made, addons=[Elsewhere()], document=KEYS) as on:
+        wrong = [(b"Authorization", b"Bearer admission-key-not")]
+        for case in made:
+            for answer in await asyncio.gather(on.ask(case), on.ask(case, headers=wrong)):
+                assert answer.status == 403
+                assert answer.json()["error"]["type"] in ("permission_error", "forbidden", "invalid_request_error")
+                assert ("type" in answer.json()) == (case.wire is M)
+            direct = await on.ask(case, model=f"{case.provider('beta')}/m")
+            assert direct.status == 403
+            assert case.calls == []
+            assert b"admission-key" not in answer.body
+
+
+HOLDERS: list[tuple[bytes, bytes]] = [
+    (b"Authorization", b"Bearer admission-key"),
+    (b"x-api-key", b"other-admission"),
+    (b"x-goog-api-key", b"admission-key"),
+    (b"api-key", b"admission-key"),
+]
+
+
+@pytest.mark.parametrize("holder", HOLDERS, ids=lambda pair: pair[0].decode())
+async def test_holders_of_a_key_are_served_and_the_key_stays_here(holder: tuple[bytes, bytes], confdir: Path) -> None:
+    made = cases()
+    async with stage(confdir, *made, addons=[Elsewhere()], document=KEYS) as on:
+        for case in made:
+            assert b"beta-ok" in (await on.ask(case, headers=[holder])).body
+            assert case.calls == ["alpha", "beta"]
+            for request in case.requests:
+                assert holder[1].removeprefix(b"Bearer ") not in request.head + request.body
+
+
+async def test_an_admission_key_is_forwarded_to_nobody(confdir: Path) -> None:
+    forward: Mapping[str, Any] = {"alpha": {"authMode": "forward", "apiKey": None}}
+    case = Case(R, alpha=DOWN, beta=R.answers("beta-ok"), providers=forward)
+    async with stage(confdir, case, document=KEYS) as on:
+        answer = await on.ask(case, headers=[(b"Authorization", b"Bearer admission-key")])
+        assert b"beta-ok" in answer.body
+        assert case.calls == ["beta"]
+
+
+async def test_whom_proxyauth_admits(confdir: Path) -> None:
+    made = cases()
+    async with stage(confdir, *made, addons=[Elsewhere()], proxyauth="user:pass") as on:
+        for case in made:
+            admitted = [(b"Proxy-Authorization", b"Basic dXNlcjpwYXNz")]
+            assert b"beta-ok" in (await on.ask(case, headers=admitted)).body
+            for request in case.requests:
+                assert request.header("proxy-authorization") is None
+
+
+async def test_other_traffic_of_strangers_is_mitmproxys_business(confdir: Path) -> None:
+    async with (
+        RawServer([Again([Expect(), Send(response(200, b"{}"))])]) as vendor,
+        stage(confdir, *cases(), addons=[Elsewhere()], document=KEYS) as on,
+    ):
+        host = vendor.url.removeprefix("http://").encode()
+        answer = await ask(on.port, "POST", f"{vendor.url}/v1/responses", body=b'{"model":"theirs"}', host=host)
+        assert (answer.status, len(vendor.requests)) == (200, 1)
