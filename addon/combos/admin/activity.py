@@ -37,7 +37,8 @@ class Activity:
 
     def turn(self, record: TurnRecord, now: Now) -> None:
         """A turn is over: its attempts, hops and cooldowns, then how it ended."""
-        for attempt, following in zip(record.attempts, [*record.attempts[1:], None], strict=True):
+        # Not strict: a turn that was refused has no attempts at all.
+        for attempt, following in zip(record.attempts, [*record.attempts[1:], None], strict=False):
             self._attempt(record, attempt, following, now)
         self.bus.publish("turn", now.epoch_ms, _turn(record))
 
