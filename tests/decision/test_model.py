@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from combos.decision import model
 from combos.decision.gates import Closed, Gate
@@ -210,3 +212,25 @@ def test_the_stream_may_end_with_done() -> None:
 def test_replies_that_are_no_answer(reply: ModelReply, gate: Gate) -> None:
     with pytest.raises(Closed, match=f"^{gate}$"):
         read_reply(reply, OPTIONS)
+
+
+PIECES = st.sampled_from(["<think>", "</think>", "```", "json", "\n", " ", CHOICE, '"p/a:low"', "{", "}", "x"])
+
+
+@settings(max_examples=200)
+@given(st.lists(PIECES, max_size=8).map("".join))
+def test_whatever_a_model_says_is_an_option_on_offer_or_a_gate(text: str) -> None:
+    try:
+        assert read_choice(text, OPTIONS) in OPTIONS
+    except Closed as closed:
+        assert closed.gate in (Gate.INVALID, Gate.MALFORMED)
+
+
+@settings(max_examples=100)
+@given(
+    st.binary(max_size=60) | st.lists(st.sampled_from([b"data: ", b"{}", b"\n\n", b'{"type":1}', b"7"])).map(b"".join)
+)
+def test_whatever_bytes_come_are_an_answer_or_a_gate(body: bytes) -> None:
+    for streamed in (True, False):
+        with pytest.raises(Closed):
+            read_reply(ModelReply(200, body, streamed), OPTIONS)

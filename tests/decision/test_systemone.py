@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from combos.decision.gates import Backend, Closed, Gate
 from combos.decision.options import Candidate, options_of
@@ -200,3 +202,30 @@ def test_bytes_that_are_no_reply(data: bytes) -> None:
 )
 def test_usage_is_kept_when_both_counts_are_whole(usage: Any, counted: Any) -> None:
     assert usage_of(usage) == counted
+
+
+MEMBERS = ["answers", "route", "choice", "probabilities", "confidence", "usage", "input_tokens", *OPTIONS]
+LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.sampled_from(MEMBERS)
+JSON_VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS), inner), max_leaves=15
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(JSON_VALUES, JSON_VALUES, st.booleans())
+def test_whatever_comes_is_an_option_on_offer_or_a_gate(value: Any, shares: Any, valid: bool) -> None:
+    route = {"choice": HIGH, "probabilities": shares} if valid else value
+    data = json.dumps({"answers": {"route": route}, "usage": value}).encode()
+    got = _gate_or_answer(data)
+    if isinstance(got, Gate):
+        assert got in (Gate.INVALID, Gate.MALFORMED)
+    else:
+        assert got.choice in OPTIONS
+        assert got.probability is None or 0 <= got.probability <= 1
+
+
+def _gate_or_answer(data: bytes) -> Gate | Answer:
+    try:
+        return read_reply(data, OPTIONS)
+    except Closed as closed:
+        return closed.gate
