@@ -6,8 +6,8 @@ from mitmproxy.http import HTTPFlow
 
 from combos.core import errors
 from combos.core.errors import ProxyError
-from combos.core.facts import Dialect, Headers
-from combos.core.registry import ComboRoute, DirectRoute, Registry, Target, UnknownCombo
+from combos.core.facts import Dialect, Headers, TransportFault
+from combos.core.registry import ComboRoute, DirectRoute, Registry, Route, Target, UnknownCombo
 from combos.core.transport import transport_message
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.mitm import access
@@ -18,6 +18,7 @@ from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream.discovery import models_url
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
+from combos.wire.catalog_anthropic import decode_claude_id
 from combos.wire.headers import request_headers, response_headers
 
 _BODY_MAX = 4 * 1024 * 1024
@@ -36,9 +37,12 @@ def dialect_of(flow: HTTPFlow) -> Dialect:
 
 
 def responder_for(service: Service, flow: HTTPFlow, model: str, *, base_url: bool) -> Responder | None:
-    """What answers the request; None when it is none of ours."""
+    """What answers the request; None when it is none of ours.
+
+    Many services have a path that ends in `/models/<owner>/<name>`: on their hosts only combos are ours.
+    """
     registry = service.config.registry
-    route = registry.resolve(model) or (registry.resolve_bare(model) if base_url else None)
+    route = _route(registry, model, base_url=base_url)
     dialect = dialect_of(flow)
     if route is None:
         return refuse_with(errors.unknown_model(model), dialect) if base_url else None
@@ -50,6 +54,13 @@ def responder_for(service: Service, flow: HTTPFlow, model: str, *, base_url: boo
     except ProxyError as error:
         return refuse_with(error, dialect)
     return _relay(service, client, target, dialect)
+
+
+def _route(registry: Registry, model: str, *, base_url: bool) -> Route | None:
+    found = registry.resolve(decode_claude_id(model) or model)
+    if base_url:
+        return found or registry.resolve_bare(model)
+    return None if isinstance(found, DirectRoute) else found
 
 
 def _target(
@@ -111,8 +122,10 @@ async def _whole(answer: Answer) -> bytes:
     """The body, bounded. Raises `UpstreamFault`."""
     parts = bytearray()
     try:
-        while len(parts) <= _BODY_MAX and (data := await answer.read_some()):
+        while data := await answer.read_some():
             parts += data
+            if len(parts) > _BODY_MAX:
+                raise UpstreamFault(TransportFault.TOO_LARGE, f"more than {_BODY_MAX} bytes about one model")
     finally:
         answer.close()
     return bytes(parts)

@@ -62,9 +62,11 @@ class Reception:
             response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
     def response(self, flow: HTTPFlow) -> None:
-        """Hook: a vendor's own model list gets the combos added."""
+        """Hook: a vendor's own model list gets the combos added. A list made here holds them already."""
         service = self._host.service
-        if service is not None and asks_for_list(flow) and not attempt_flows.is_attempt(flow):
+        if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow):
+            return
+        if not recognition.is_base_url(flow, service.own, self._machine):
             service.model_lists.merge(flow, service.config.registry)
 
     def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
