@@ -10,7 +10,7 @@ CHATGPT = {"adapter": "openai-responses", "baseUrl": "https://chatgpt.com/backen
 
 def asked(**changes: object) -> Constraints:
     base: dict[str, object] = {
-        "can_speak": lambda dialect: dialect is Dialect.RESPONSES,
+        "can_speak": lambda target: target.dialect is Dialect.RESPONSES,
         "encrypted": False,
         "unusable": lambda _: None,
         "spent": lambda _: False,

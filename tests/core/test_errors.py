@@ -22,8 +22,8 @@ INVALID = "invalid_request_error"
             (503, "server_error", "combo_unavailable", "No available targets for combo: main", None),
         ),
         (
-            errors.unsupported_by_target("alpha/m1", "audio input"),
-            (400, INVALID, "target_incompatible", "alpha/m1 cannot take audio input", None),
+            errors.unsupported_by_target("alpha/m1", "audio", "has no counterpart"),
+            (400, INVALID, "unsupported_by_target", "audio has no counterpart and cannot be sent to alpha/m1.", None),
         ),
         (
             errors.send_budget_exhausted(),

@@ -82,12 +82,12 @@ def test_the_wait_looks_at_native_targets_only() -> None:
 @pytest.mark.parametrize(
     ("beta", "status", "code"),
     [
-        (provider("beta", "M", disabled=True), 400, "target_incompatible"),
-        (provider("beta", "C"), 400, "target_incompatible"),
+        (provider("beta", "M", disabled=True), 400, "unsupported_by_target"),
+        (provider("beta", "C"), 400, "unsupported_by_target"),
         (provider("beta", "R"), 503, "combo_unavailable"),
     ],
 )
 def test_dialects_alone_may_exclude_every_target(beta: dict[str, object], status: int, code: str) -> None:
     world = World(config(providers={"alpha": provider("alpha", "M"), "beta": beta}))
     world.unusable = {"beta": "no_credentials"}
-    world.turn() >> Started() << replies(status, code=code)
+    world.turn(background=True) >> Started() << replies(status, code=code)

@@ -28,7 +28,6 @@ def body_of(send: Send) -> dict[str, object]:
     [
         ("R", "https://h/v1", "/v1/responses", "https://h/v1/responses"),
         ("R", "https://h/v1/", "/v1/responses?a=b", "https://h/v1/responses?a=b"),
-        ("R", "https://h/x", "/v1/responses/compact", "https://h/x/responses/compact"),
         ("C", "https://h/other/prefix/v1//", "/v1/chat/completions", "https://h/other/prefix/v1/chat/completions"),
         ("M", "https://h", "/v1/messages?beta=true", "https://h/v1/messages?beta=true"),
         ("M", "https://h/v1", "/v1/messages", "https://h/v1/messages"),

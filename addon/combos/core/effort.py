@@ -94,6 +94,28 @@ def decided_changes(dialect: Dialect, body: Body, model: str, policy: EffortPoli
             return {}
 
 
+def crossing_changes(dialect: Dialect, body: Body, policy: EffortPolicy) -> Changes:
+    """Changes to a body of `dialect` that is to be translated: the target's effort in the client's own words.
+
+    They name the effort by its level, so that translation puts it into whatever form the target's model takes.
+    """
+    match dialect:
+        case Dialect.MESSAGES:
+            return _leveled(body, policy, _messages_effort(body), _MESSAGES_LEVEL)
+        case Dialect.GEMINI:
+            return _leveled(body, policy, _gemini_effort(body), _GEMINI_LEVEL)
+        case _:
+            return effort_changes(dialect, body, "", policy)
+
+
+def decided_crossing_changes(dialect: Dialect, body: Body, policy: EffortPolicy, effort: str | None) -> Changes:
+    """As `decided_changes`, for a body that is to be translated."""
+    if dialect in (Dialect.RESPONSES, Dialect.CHAT):
+        return decided_changes(dialect, body, "", policy, effort)
+    spelling = _MESSAGES_LEVEL if dialect is Dialect.MESSAGES else _GEMINI_LEVEL
+    return _leveled_to(body, None if effort is None else _outgoing(effort, policy), spelling)
+
+
 def _decided_openai(body: Body, value: str | None, path: tuple[str, ...]) -> Changes:
     stripped = _openai_stripped(body)
     if value is None:
@@ -208,6 +230,61 @@ def _at(body: object, path: tuple[str, ...], missing: object = None) -> object:
 _LEVEL = ("output_config", "effort")
 
 
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """Where a dialect names the level of thinking, and where it switches thinking on, with the two states of it."""
+
+    level: tuple[str, ...]
+    switch: tuple[str, ...]
+    on: Mapping[str, object] | None
+    off: Mapping[str, object] | None
+
+
+_MESSAGES_LEVEL = _Spelling(_LEVEL, ("thinking",), {"type": "adaptive"}, {"type": "disabled"})
+_THINKING = ("generationConfig", "thinkingConfig")
+_AMOUNTS = ("thinkingLevel", "thinkingBudget")
+_GEMINI_LEVEL = _Spelling((*_THINKING, "thinkingLevel"), _THINKING, None, {"thinkingBudget": 0})
+
+
+def _leveled(body: Body, policy: EffortPolicy, caller: object, spelling: _Spelling) -> Changes:
+    if _is_stripped(policy):
+        return _leveled_to(body, None, spelling)
+    effort = _default_for(policy, caller, is_unset=caller is None) or caller
+    if not policy.ladder or not isinstance(effort, str):
+        return {}
+    value = _outgoing(effort, policy)
+    return {} if value == caller else _leveled_to(body, value, spelling)
+
+
+def _leveled_to(body: Body, value: str | None, spelling: _Spelling) -> Changes:
+    """Make `value` the only effort in the body; None takes every effort control out."""
+    nested = spelling.level[: len(spelling.switch)] == spelling.switch
+    old = _deleted(body, spelling.switch) | ({} if nested else _deleted(body, spelling.level))
+    if value is None:
+        return old
+    if value == "none":
+        return {**old, spelling.switch: spelling.off}
+    if nested:
+        kept = {name: member for name, member in _mapping(_at(body, spelling.switch)).items() if name not in _AMOUNTS}
+        return {spelling.switch: {**kept, spelling.level[-1]: value}}
+    return {spelling.switch: spelling.on, spelling.level: value}
+
+
+def _gemini_effort(body: Body) -> object:
+    """The effort a Gemini caller asks for; a budget counts like one of Messages."""
+    level = _at(body, (*_THINKING, "thinkingLevel"))
+    if isinstance(level, str):
+        return level.lower()
+    budget = _at(body, (*_THINKING, "thinkingBudget"))
+    if not isinstance(budget, int) or budget < 0:
+        return None
+    return "none" if budget == 0 else _from_budget(budget)
+
+
+def _from_budget(budget: int) -> str:
+    return "low" if budget <= _BUDGET_LOW else "medium" if budget <= _BUDGET_MEDIUM else "high"
+
+
 def _messages(body: Body, model: str, policy: EffortPolicy) -> Changes:
     if _is_stripped(policy):
         return _deleted(body, ("thinking",)) | _deleted(body, _LEVEL)
@@ -236,7 +313,7 @@ def _messages_effort(body: Body) -> object:
     budget = _at(thinking, ("budget_tokens",))
     if kind != "enabled" or not isinstance(budget, int):
         return None
-    return "low" if budget <= _BUDGET_LOW else "medium" if budget <= _BUDGET_MEDIUM else "high"
+    return _from_budget(budget)
 
 
 def _messages_default(body: Body, model: str, effort: str | None) -> Changes:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from combos.core.config_provider import Adapter
-from combos.core.facts import Dialect
 from combos.core.registry import Provider, Target, is_canonical_chatgpt
 
 
@@ -30,10 +29,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What one request asks of a target. `unusable` names why a provider cannot be called, None when it can;
+    """What one request asks of a target. `can_speak` is False when the request is known not to be sayable in the
+    target's wire format. `unusable` names why a provider cannot be called, None when it can;
     `spent` tells exhausted quota; `tried` holds target keys already asked; `cooling_ms` is 0 when not cooling."""
 
-    can_speak: Callable[[Dialect], bool]
+    can_speak: Callable[[Target], bool]
     encrypted: bool
     unusable: Callable[[Provider], str | None]
     spent: Callable[[Target], bool]
@@ -54,7 +54,7 @@ def _decision_only(target: Target, _asked: Constraints) -> str | None:
 
 
 def _unsupported(target: Target, asked: Constraints) -> str | None:
-    return None if target.dialect is not None and asked.can_speak(target.dialect) else Reason.UNSUPPORTED
+    return None if target.dialect is not None and asked.can_speak(target) else Reason.UNSUPPORTED
 
 
 def _unusable(target: Target, asked: Constraints) -> str | None:

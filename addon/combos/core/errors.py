@@ -33,15 +33,27 @@ class ConfigError(Exception):
 
 
 class ProxyError(Exception):
-    """A refusal made here, not by a target: HTTP status, error type, machine code, text, seconds for Retry-After."""
+    """A refusal made here, not by a target: HTTP status, error type, machine code, text, seconds for Retry-After.
 
-    def __init__(self, status: int, type: str, code: str, message: str, retry_after_s: int | None = None) -> None:
+    `param` is the part of the request that is to blame, where one is.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        type: str,
+        code: str,
+        message: str,
+        retry_after_s: int | None = None,
+        param: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.type = type
         self.code = code
         self.message = message
         self.retry_after_s = retry_after_s
+        self.param = param
 
     def __repr__(self) -> str:
         return f"ProxyError({self.status}, {self.type!r}, {self.code!r}, {self.message!r}, {self.retry_after_s!r})"
@@ -74,9 +86,10 @@ def target_unavailable(target: str, reason: str) -> ProxyError:
     return ProxyError(503, _SERVER, "target_unavailable", f"{target} is not available: {reason}")
 
 
-def unsupported_by_target(target: str, feature: str) -> ProxyError:
-    """400: the request holds something that cannot be said in the wire format of the only target left."""
-    return ProxyError(400, _INVALID, "target_incompatible", f"{target} cannot take {feature}")
+def unsupported_by_target(target: str, param: str, reason: str) -> ProxyError:
+    """400: `param` of the request cannot be sent to the target, and no other is left. `reason` begins with a verb."""
+    message = f"{param} {reason} and cannot be sent to {target}."
+    return ProxyError(400, _INVALID, "unsupported_by_target", message, param=param)
 
 
 def send_budget_exhausted() -> ProxyError:
@@ -109,7 +122,7 @@ def recursive_decision(combo_id: str) -> ProxyError:
 def previous_response_not_found(response_id: str) -> ProxyError:
     """400: the state behind `previous_response_id` is not known here, and targets do not share storage."""
     message = f"Previous response {response_id!r} is not available here; send the full conversation instead"
-    return ProxyError(400, _INVALID, "previous_response_not_found", message)
+    return ProxyError(400, _INVALID, "previous_response_not_found", message, param="previous_response_id")
 
 
 def forbidden(message: str) -> ProxyError:

@@ -21,13 +21,14 @@ class Dialect(StrEnum):
 
 
 class Surface(StrEnum):
-    """An endpoint, named by the end of its path."""
+    """An endpoint, named by the end of its path. Gemini's names model and method there; `GENERATE` is both methods."""
 
     RESPONSES = "responses"
     COMPACT = "responses/compact"
     CHAT = "chat/completions"
     MESSAGES = "messages"
     COUNT_TOKENS = "messages/count_tokens"
+    GENERATE = "generateContent"
     MODELS = "models"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from combos.core.config_combo import ContextOverflow
 from combos.core.cooldown import cooldown_for
-from combos.core.facts import Now, Scope, TransportFault, Verdict
+from combos.core.facts import Dialect, Now, Scope, TransportFault, Verdict
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import CONTEXT_OVERFLOW, classify
 from combos.core.recall import Completion, remember
@@ -44,6 +44,8 @@ class Accounting:
     def succeeded(self, attempt: Attempt, result: str, now: Now) -> None:
         """Record a turn that ended well."""
         attempt.record.result = result
+        if attempt.voice is None and attempt.response_id and self.request.facts.dialect is Dialect.RESPONSES:
+            self.state.note_response(attempt.response_id, attempt.pick.target, now)
         origin = attempt.pick.origin
         if self.counts and origin is not None:
             self.state.succeeded(origin, attempt.pick.target, self.request.lane_key, now)
@@ -75,8 +77,11 @@ class Accounting:
         attempt.settled = True
         self.failed(attempt, transport_facts(fault), f"{fault} after output", now)
 
-    def note_turn_state(self, attempt: Attempt, now: Now) -> None:
-        """Bind a turn state to the target whose answer carries it."""
+    def given(self, attempt: Attempt, now: Now) -> None:
+        """An answer reaches the client, and with it state that only this target or its provider can use again."""
+        conversation = self.request.conversation
+        if conversation is not None and attempt.voice is None and self.request.facts.dialect is not Dialect.CHAT:
+            self.state.note_maker(conversation, attempt.pick.target.provider_name, now)
         value = wire_headers.get(attempt.headers, TURN_STATE)
         if value:
             self.state.bind_turn_state(value, attempt.pick.target, now)

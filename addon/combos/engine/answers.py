@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from combos.core.facts import Dialect, Now
 from combos.core.registry import DirectRoute, Target
-from combos.engine.attempt import Whole
 from combos.engine.request import TurnRequest
+from combos.engine.steps import Whole
 from combos.wire import xai_policy
 
 

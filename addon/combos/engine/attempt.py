@@ -7,87 +7,29 @@ given to the client; whether to hop, stop or commit is decided by the turn.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Headers, Now, TransportFault
 from combos.core.failure_facts import FailureFacts
-from combos.core.transport import transport_facts, transport_message
+from combos.core.transport import ERROR_TYPE, transport_facts, transport_message
 from combos.engine.commands import Limit
 from combos.engine.events import ChunkReceived, Ended, Failed, HeadReceived
 from combos.engine.prefix import Prefix
 from combos.engine.record import AttemptRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick
+from combos.engine.steps import Answered, Given, Live, Lost, Ready, Refused, Step, Whole
+from combos.engine.voice import Voice
 from combos.wire import headers as wire_headers
 from combos.wire.bodies import BodyError, Decoder, decode
 from combos.wire.dialect import FailureTerminal, StreamInspector, SuccessTerminal, Terminal, inspector, whole_answer
 from combos.wire.envelope import failure_facts, stream_failure_facts
+from combos.wire.errors import stream_tail
+from combos.wire.whole import WholeAnswer
 
 type AttemptEvent = HeadReceived | ChunkReceived | Ended | Failed
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """An upstream answer that was read to its end."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """An upstream answer that is still arriving: to give it, send the head and what is held, then go on relaying.
-    `once` is what remains to be given if the exchange is closed first."""
-
-    status: int
-    headers: Headers
-    held: bytes
-    once: "Whole | Lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Nothing of the upstream's answer can be given; `error` stands in. `retry_after` is the upstream's own header."""
-
-    error: ProxyError
-    retry_after: str | None = None
-
-
-type Given = Whole | Live | Lost
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The stream may be committed with the held bytes; `complete` when they are all there is."""
-
-    status: int
-    headers: Headers
-    held: bytes
-    complete: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A complete good answer; `result` says how it ended, `completed` that it was not cut short."""
-
-    whole: Whole
-    result: str
-    completed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The attempt failed before anything reached the client."""
-
-    facts: FailureFacts
-    given: Given
-    result: str
-
-
-type Step = Ready | Answered | Refused | Limit | None
 
 
 # Whole comment lines and blank ones; anything that begins a field is an event on its way.
@@ -95,7 +37,8 @@ _COMMENTS = re.compile(rb"(?::[^\r\n]*(?:\r\n|\n|\r)|\r\n|\n|\r)+")
 
 
 class Attempt:
-    """One exchange. `inspects` is False for auxiliary endpoints, whose answers are taken as they are."""
+    """One exchange. `inspects` is False for auxiliary endpoints, whose answers are taken as they are. `voice` says the
+    answer in the client's format; None when it is already in it."""
 
     def __init__(
         self,
@@ -106,6 +49,7 @@ class Attempt:
         *,
         inspects: bool,
         idle_ms: int,
+        voice: Voice | None = None,
     ) -> None:
         self.ordinal = record.ordinal
         self.pick = pick
@@ -116,6 +60,13 @@ class Attempt:
         """Whether nothing but comments came for longer than the idle limit."""
         self.settled = False
         """Whether the committed stream has been accounted for."""
+        self.voice = voice
+        self.said = b""
+        """What the bytes fed last are in the client's format, when a voice says them."""
+        self.spoiled = False
+        """Whether the voice has ended the client's stream with an error."""
+        self.response_id: str | None = None
+        """The id of the answer, as far as the record was written."""
         self.status = 0
         self.headers: Headers = ()
         self._request = request
@@ -148,8 +99,10 @@ class Attempt:
             self._listen(data, now_ms)
         else:
             self._heard_ms = now_ms
+        if self.is_silent or self.spoiled:
+            return True
         inspector = self._inspector
-        return self.is_silent or (not self.settled and inspector is not None and inspector.terminal is not None)
+        return not self.settled and inspector is not None and inspector.terminal is not None
 
     def _listen(self, data: bytes, now_ms: int) -> None:
         """Comments keep a connection alive, but clients that wait for events do not count them: nor do we."""
@@ -178,21 +131,27 @@ class Attempt:
         """Whether the head said that this is no success, so that an error body is being read."""
         return self.status >= 300
 
-    @property
-    def response_id(self) -> str | None:
-        """The id that the answer has announced, if any."""
-        return None if self._inspector is None else self._inspector.response_id
+    def last_words(self) -> bytes:
+        """What the client still has to get at the end of a relayed stream that ended well."""
+        return b"" if self.voice is None else self.voice.finish()
 
-    @property
-    def can_append(self) -> bool:
-        """Whether an event may be added behind the relayed bytes: a stream without a content coding."""
-        return self._inspector is not None and self._decoder is None
+    def complaint(self, error: ProxyError) -> bytes:
+        """The client's error event behind the relayed bytes; none behind a content coding."""
+        if self.voice is not None:
+            return self.voice.failure(error)
+        if self._inspector is None or self._decoder is not None:
+            return b""
+        return stream_tail(error, self._request.facts.dialect, response_id=self._inspector.response_id)
 
     def note_answer(self) -> None:
         """Copy what the inspector learned into the record."""
         if self._inspector is not None:
-            self.record.usage = self._inspector.usage
-            self.record.response_model = self._inspector.model
+            self._note(self._inspector.usage, self._inspector.model, self._inspector.response_id)
+
+    def _note(self, usage: dict[str, int] | None, model: str | None, response_id: str | None) -> None:
+        """What the answer said of itself; the model is the one that the client sees."""
+        self.record.usage, self.response_id = usage, response_id
+        self.record.response_model = model if self.voice is None else self.voice.model
 
     def no_output_in_time(self) -> Refused:
         """The failure of an exchange that showed no output within `firstOutputTimeoutMs`."""
@@ -215,7 +174,7 @@ class Attempt:
             self._held = Prefix(self._options.error_bytes, self._options.error_bytes)
             self._state = self._reading_error
             return Limit(self.ordinal, self._options.error_idle_ms, self._options.error_total_ms)
-        if self._is_stream():
+        if self._is_stream() and (self.voice is None or self.voice.relays):
             return self._open_stream(_coding(self.headers))
         self._held = Prefix(self._options.answer_bytes, self._options.answer_bytes)
         self._state = self._reading_whole
@@ -231,7 +190,20 @@ class Attempt:
             except BodyError:
                 return self._broken(TransportFault.MALFORMED)
             self._sink = partial(self._inspect_decoded, self._inspector, self._decoder)
+        if self.voice is not None:
+            self._sink = partial(self._say, self._inspector, self.voice)
         return None
+
+    def _say(self, inspector: StreamInspector, voice: Voice, data: bytes) -> None:
+        """Show the bytes to the inspector, and keep what they are in the client's format."""
+        try:
+            plain = data if self._decoder is None else self._decoder.feed(data)
+        except BodyError:
+            self._undecodable, self._sink, self.said = True, _ignore, b""
+            return
+        inspector.feed(plain)
+        self.said = voice.feed(plain)
+        self.spoiled = voice.fault is not None
 
     def _inspect_decoded(self, inspector: StreamInspector, decoder: Decoder, data: bytes) -> None:
         try:
@@ -254,17 +226,31 @@ class Attempt:
                     self._held.hold(data)
                     return None
                 held = self._held.joined() + data
-                return self._refused_by_status(
-                    Live(self.status, self.headers, held, self._lost_body()), "error body too large"
-                )
+                live = Live(self.status, self.headers, held, self._lost_body())
+                return self._refused_by_status(self._lost_body() if self._crosses else live, "error body too large")
             case Ended():
                 body = self._held.joined()
                 facts = failure_facts(self.status, self.headers, body)
-                return Refused(facts, Whole(self.status, self.headers, body), f"http {self.status}")
+                return Refused(facts, self._told_status(body), f"http {self.status}")
             case Failed(fault=fault):
                 return self._refused_by_status(self._lost_body(), f"error body: {fault}")
             case _:
                 return None
+
+    @property
+    def _crosses(self) -> bool:
+        """Whether the target's errors are not in the client's format."""
+        return self.voice is not None and self.voice.crosses
+
+    def _told_status(self, body: bytes) -> Whole:
+        """An HTTP error as the client gets it."""
+        if self.voice is None or not self.voice.crosses:
+            return Whole(self.status, self.headers, body)
+        try:
+            plain = decode(_coding(self.headers), body, self._options.answer_bytes)
+        except BodyError:
+            plain = b""
+        return Whole(*self.voice.error(self.status, self.headers, plain))
 
     def _refused_by_status(self, given: Given, result: str) -> Refused:
         return Refused(failure_facts(self.status, self.headers, None), given, result)
@@ -295,14 +281,46 @@ class Attempt:
             body = decode(_coding(self.headers), whole.body, self._options.answer_bytes)
         except BodyError:
             return self._broken(TransportFault.MALFORMED)
-        answer = whole_answer(self._dialect, body)
-        self.record.usage, self.record.response_model = answer.usage, answer.model
+        answer = self._read_whole(body)
+        self._note(answer.usage, answer.model, answer.response_id)
         failure = answer.failure
         if failure is None:
-            return Answered(whole, _success_word(answer.terminal), answer.completed)
+            return self._answered(whole, body, answer)
         if answer.malformed:
             return self._broken(TransportFault.MALFORMED)
-        return Refused(stream_failure_facts(failure, self.headers), whole, f"{result} with an error body")
+        facts = stream_failure_facts(failure, self.headers)
+        told = self._told_failure(failure, facts.status) if self._crosses else whole
+        return Refused(facts, told, f"{result} with an error body")
+
+    def _read_whole(self, body: bytes) -> WholeAnswer:
+        """The answer in a complete body. One that is read to its end for a voice may be a stream all the same."""
+        if self.voice is None or not self._is_stream():
+            return whole_answer(self._dialect, body)
+        seen = inspector(self._dialect)
+        seen.feed(body)
+        seen.close()
+        return WholeAnswer(seen.terminal or FailureTerminal(self._dialect, "eof"), seen.usage, seen.model)
+
+    def _answered(self, whole: Whole, body: bytes, answer: WholeAnswer) -> Answered | Refused:
+        if self.voice is not None:
+            try:
+                whole = Whole(whole.status, *self.voice.whole(self.headers, body))
+            except ProxyError as error:
+                return self._unsayable(error)
+        return Answered(whole, _success_word(answer.terminal), answer.completed)
+
+    def _told_failure(self, failure: FailureTerminal, status: int) -> Whole | Lost:
+        """A failure that the target told inside its answer, as an HTTP error in the client's format."""
+        if self.voice is None or failure.kind in _SILENT:
+            error = transport_failure(TransportFault.TRUNCATED, transport_message(TransportFault.TRUNCATED))
+            return Lost(error)
+        return Whole(*self.voice.failed_stream(failure, status, self.headers))
+
+    def _unsayable(self, error: ProxyError) -> Refused:
+        """The target answered, and the answer is none in the client's format."""
+        names = frozenset({ERROR_TYPE})
+        facts = FailureFacts(error.status, ERROR_TYPE, names, ERROR_TYPE, message=error.message)
+        return Refused(facts, Lost(error), error.code)
 
     def _holding(self, event: AttemptEvent) -> Step:
         match event:
@@ -318,45 +336,69 @@ class Attempt:
     def _hold(self, data: bytes) -> Step:
         if not self._held.has_room(data):
             return self._overflow(data)
-        self._held.hold(data)
         self._sink(data)
+        self._held.hold(self._shown(data))
         if self._undecodable:
             return self._broken(TransportFault.MALFORMED)
         terminal = self.terminal
+        if (fault := self._fault()) is not None:
+            return self._unsayable(fault)
         if self.has_output or isinstance(terminal, SuccessTerminal):
             return self._ready()
         if terminal is None:
             return None
+        if self._crosses:
+            return self._refused_stream(terminal)
         held = self._held.joined()
         return self._refused_stream(
             terminal, Live(self.status, self.headers, held, Whole(self.status, self.headers, held))
         )
 
+    def _shown(self, data: bytes) -> bytes:
+        """Bytes just fed, as the client gets them."""
+        return data if self.voice is None else self.said
+
+    def _fault(self) -> ProxyError | None:
+        """The error by which a voice ended the answer although the target reported none."""
+        if self.voice is None or isinstance(self.terminal, FailureTerminal):
+            return None
+        return self.voice.fault
+
     def _overflow(self, data: bytes) -> Step:
         """The prefix is full: the answer is committed, whatever it turns out to be."""
-        held = b"".join([*self._held.release(), data])
         self._sink(data)
-        return Ready(self.status, self.headers, held)
+        return self._ready(self._shown(data))
 
-    def _ready(self, *, complete: bool = False) -> Ready:
-        return Ready(self.status, self.headers, b"".join(self._held.release()), complete)
+    def _ready(self, last: bytes = b"", *, complete: bool = False) -> Ready:
+        headers = self.headers if self.voice is None else self.voice.head(self.headers, stream=True)
+        return Ready(self.status, headers, b"".join((*self._held.release(), last)), complete)
 
     def _at_early_end(self) -> Step:
         self.close()
         terminal = self.terminal
         if self.has_output or not isinstance(terminal, FailureTerminal):
-            return self._ready(complete=True)
-        if terminal.kind in ("eof", "malformed"):
+            last = self.last_words()
+            fault = self._fault()
+            return self._ready(last, complete=True) if fault is None else self._unsayable(fault)
+        if terminal.kind in _SILENT:
             error = transport_failure(TransportFault.TRUNCATED, "The upstream's stream ended before any output.")
             return replace(self._refused_stream(terminal, Lost(error)), result="stream ended early")
         return self._refused_stream(terminal, Whole(self.status, self.headers, self._held.joined()))
 
-    def _refused_stream(self, terminal: FailureTerminal, given: Given) -> Refused:
+    def _refused_stream(self, terminal: FailureTerminal, given: Given | None = None) -> Refused:
+        """A failure told before any output. Another dialect's is given as an HTTP error, never as a stream."""
         self.note_answer()
-        return Refused(stream_failure_facts(terminal, self.headers), given, "failed in the stream before output")
+        facts = stream_failure_facts(terminal, self.headers)
+        if given is None or (self._crosses and not isinstance(given, Lost)):
+            given = self._told_failure(terminal, facts.status)
+        return Refused(facts, given, "failed in the stream before output")
 
     def _broken(self, fault: TransportFault) -> Refused:
         return Refused(transport_facts(fault), Lost(transport_failure(fault, transport_message(fault))), str(fault))
+
+
+_SILENT = ("eof", "malformed")
+"""Failures by which the target said nothing."""
 
 
 def _ignore(_data: bytes) -> None:

@@ -8,12 +8,13 @@ from combos.core.config_provider import AuthMode
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Headers, Now, TransportFault
 from combos.core.transport import transport_message
-from combos.engine.attempt import Attempt, Given, Live, Lost, Whole
+from combos.engine.attempt import Attempt
 from combos.engine.commands import AttemptEnded, Break, Command, Commit, Discard, End, Finish, Limit, Relay, Reply
 from combos.engine.record import Outcome, TurnRecord
 from combos.engine.request import TurnRequest
+from combos.engine.steps import Given, Live, Lost, Whole
 from combos.wire import headers as wire_headers
-from combos.wire.errors import render, stream_tail
+from combos.wire.errors import render
 from combos.wire.terminal import FailureTerminal, SuccessTerminal
 
 
@@ -66,21 +67,21 @@ class Delivery:
         if held:
             self.out.append(Relay(held))
 
-    def end_stream(self, attempt: Attempt, outcome: Outcome, now: Now) -> None:
-        """The owner's answer is complete, or ended with a failure that the client can read."""
+    def end_stream(self, attempt: Attempt, outcome: Outcome, now: Now, *, early: bool = False) -> None:
+        """The owner's answer is complete, or ended with a failure that the client can read. `early`: the exchange
+        is still open and of no further use."""
+        if last := attempt.last_words():
+            self.out.append(Relay(last))
         self.out.append(End())
+        if early:
+            self.out.append(Discard(attempt.ordinal))
         self._complete(attempt, now)
         self.finish(outcome, self._status, now)
 
     def break_stream(self, attempt: Attempt, fault: TransportFault, outcome: Outcome, now: Now) -> None:
         """The owner's answer broke: say so in the dialect where bytes can be added, and never end it cleanly."""
         error = transport_failure(fault, transport_message(fault))
-        tail = (
-            stream_tail(error, self.request.facts.dialect, response_id=attempt.response_id)
-            if attempt.can_append
-            else b""
-        )
-        self.out.append(Break(tail, str(fault)))
+        self.out.append(Break(attempt.complaint(error), str(fault)))
         if attempt.is_silent:
             self.out.append(Discard(attempt.ordinal))
         self._complete(attempt, now)
@@ -116,7 +117,7 @@ class Delivery:
             case Lost(error=error, retry_after=retry_after):
                 self.drop_others(attempt, now)
                 status = self._client_status(attempt, error.status)
-                shown = ProxyError(status, error.type, error.code, error.message, error.retry_after_s)
+                shown = ProxyError(status, error.type, error.code, error.message, error.retry_after_s, error.param)
                 self.refuse(shown, outcome, now, retry_after)
 
     # -- the end

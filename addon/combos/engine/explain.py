@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from combos.core.config_combo import CooldownWaitPolicy, Strategy
 from combos.core.cooldowns import CooldownKey
 from combos.core.eligibility import Constraints, reason_out
-from combos.core.facts import Dialect, Now
+from combos.core.facts import Now
 from combos.core.registry import Combo, Provider, Registry, Target
 from combos.core.strategies import Evidence, RotationState, choose
 from combos.engine.state import EngineState
@@ -59,7 +59,7 @@ def explain(
     unusable: Callable[[Provider], str | None] = lambda _: None,
     spent: Callable[[Target], bool] = lambda _: False,
     reset_at: Callable[[Target], int | None] = lambda _: None,
-    can_speak: Callable[[Dialect], bool] = lambda _: True,
+    can_speak: Callable[[Target], bool] = lambda _: True,
 ) -> Explanation:
     """Explain `combo` for a request without special constraints. `unusable`, `spent` and `reset_at` as for a turn."""
     asked = Constraints(

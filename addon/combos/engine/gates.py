@@ -9,9 +9,9 @@ from combos.core.eligibility import Constraints, Reason, reason_out
 from combos.core.errors import ProxyError
 from combos.core.facts import Now
 from combos.core.registry import ComboRoute, Target, UnknownCombo
-from combos.engine.outbound import can_serve
 from combos.engine.request import TurnRequest
 from combos.engine.select import Selector, only_unsupported
+from combos.engine.speech import Speech
 from combos.engine.state import EngineState
 from combos.wire.request import bears_image, has_unreadable_task
 
@@ -34,10 +34,10 @@ def refusal(request: TurnRequest) -> ProxyError | None:
             return None
 
 
-def direct_reason(request: TurnRequest, target: Target) -> str | None:
+def direct_reason(request: TurnRequest, speech: Speech, target: Target, now: Now) -> str | None:
     """Why the one target of a direct route cannot be asked, or None."""
     asked = Constraints(
-        can_speak=lambda dialect: can_serve(request.facts, dialect),
+        can_speak=lambda named: speech.problem(named, now) is None,
         encrypted=is_encrypted(request),
         unusable=request.unusable,
         spent=lambda _: False,
@@ -47,23 +47,24 @@ def direct_reason(request: TurnRequest, target: Target) -> str | None:
     return reason_out(target, asked)
 
 
-def direct_refusal(request: TurnRequest, target: Target, reason: str) -> ProxyError:
+def direct_refusal(speech: Speech, target: Target, reason: str, now: Now) -> ProxyError:
     """The refusal of a direct route whose target is out for `reason`."""
     if reason == Reason.UNSUPPORTED:
-        return errors.unsupported_by_target(target.key, f"a {request.facts.dialect} request")
+        return speech.refusal(target.key, (target,), now)
     if reason == Reason.ENCRYPTED_TASK:
         return errors.encrypted_task()
     return errors.target_unavailable(target.key, reason)
 
 
 def unavailable(
-    request: TurnRequest, selector: Selector, state: EngineState, reasons: dict[str, str | None], now: Now
+    speech: Speech, selector: Selector, state: EngineState, reasons: dict[str, str | None], now: Now
 ) -> ProxyError:
     """The refusal when nothing is eligible and nothing was dispatched. `reasons` are those of all targets."""
     combo = selector.origin.combo
-    if selector.encrypted and None in selector.reasons((), now, encrypted=False).values():
+    if selector.encrypted and selector.readers(now):
         return errors.encrypted_task()
     if only_unsupported(reasons):
-        return errors.unsupported_by_target(f"combo/{combo.id}", f"a {request.facts.dialect} request")
+        present = [target for target in combo.targets if reasons[target.key] == Reason.UNSUPPORTED]
+        return speech.refusal(f"combo/{combo.id}", present, now)
     rest_ms = state.cooldowns.earliest(combo.id, now.mono_ms)
     return errors.combo_unavailable(combo.id, None if rest_ms is None else max(1, -(-rest_ms // 1000)))

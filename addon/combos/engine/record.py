@@ -37,6 +37,8 @@ class AttemptRecord:
     error_message: str = ""
     usage: dict[str, int] | None = None
     response_model: str | None = None
+    dropped: tuple[str, ...] = ()
+    """What translation left out of the request, in the client's words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT
 from combos.core.recall import LaneKey
 from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
 from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
-from combos.wire.request import RequestFacts
+from combos.wire.request import RequestFacts, conversation
 
 
 def _never_spent(_target: Target) -> bool:
@@ -28,7 +28,7 @@ class TurnRequest:
     float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
     and `reset_at` (epoch ms) are quota evidence. `decides` marks the internal turn of a decision, which may not lead to
-    another one.
+    another one. `seed` is any text unique to the request: identifiers in translated answers are derived from it.
     """
 
     facts: RequestFacts
@@ -44,11 +44,18 @@ class TurnRequest:
     spent: Callable[[Target], bool] = _never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
     decides: bool = False
+    seed: str = ""
 
     @property
     def lane_key(self) -> LaneKey | None:
         """The conversation of this caller, if the request names one."""
         return None if self.lane is None else LaneKey(self.caller, self.lane)
+
+    @property
+    def conversation(self) -> LaneKey | None:
+        """The conversation for the sake of its reasoning state: the lane, else a session that the client names."""
+        name = self.lane or conversation(self.headers)
+        return None if name is None else LaneKey(self.caller, name)
 
 
 @dataclass(frozen=True, slots=True)

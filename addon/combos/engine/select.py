@@ -4,14 +4,17 @@ The steps of the functional spec's "Last-resort targets", with one wait budget p
 yielding milliseconds and never sends anything.
 """
 
+import copy
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
 
 from combos.core.config_combo import Affinity, CooldownWaitPolicy
 from combos.core.eligibility import Constraints, Reason, reason_out, standing_reason
-from combos.core.facts import Dialect, Now
+from combos.core.facts import Now
 from combos.core.registry import Combo, Target
-from combos.core.strategies import Evidence, choose
+from combos.core.strategies import Evidence, RotationState, choose
 from combos.engine.record import DecisionRecord
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState, PickedFrom
@@ -36,6 +39,16 @@ class Pick:
     choice: Choice | None = None
 
 
+class Speaker(Protocol):
+    """Who knows whether the request can be said to a target. `is_open`: only `problem` can tell, at a cost."""
+
+    def known_problem(self, target: Target, now: Now, /) -> object | None: ...
+
+    def is_open(self, target: Target, now: Now, /) -> bool: ...
+
+    def problem(self, target: Target, now: Now, /) -> object | None: ...
+
+
 type Selection = Generator[int, Now, Pick | None]
 """Yields milliseconds to sleep, takes the instant of waking, returns the pick."""
 
@@ -47,7 +60,7 @@ class Selector:
     request: TurnRequest
     state: EngineState
     origin: PickedFrom
-    can_speak: Callable[[Dialect], bool]
+    speaker: Speaker
     encrypted: bool
 
     def select(self, tried: Collection[str], now: Now) -> Selection:
@@ -77,14 +90,14 @@ class Selector:
         """The target that a decision chose, among the targets as configured now; else an ordinary selection."""
         if not self._reread():
             return None
-        for target in self._eligible(self.origin.combo.targets, (), now):
+        for target in self.eligible(now):
             if target.key == decision.target:
                 return Pick(target, self.origin, Choice(decision.effort))
         return (yield from self.select((), now))
 
     def eligible(self, now: Now) -> tuple[Target, ...]:
         """Every target that may be asked now, in configuration order, last resorts included."""
-        return tuple(self._eligible(self.origin.combo.targets, (), now))
+        return tuple(target for target in self._eligible(self.origin.combo.targets, (), now) if self._says(target, now))
 
     def at_once(self, tried: Collection[str], now: Now) -> Pick | None:
         """A pick without waiting, last resorts deferred."""
@@ -92,12 +105,21 @@ class Selector:
 
     def has_other(self, tried: Collection[str], now: Now) -> bool:
         """Whether a pick without waiting would find a target; changes nothing."""
-        return bool(self._eligible(self.origin.combo.targets, tried, now))
+        return any(self._says(target, now) for target in self._eligible(self.origin.combo.targets, tried, now))
 
-    def reasons(self, tried: Collection[str], now: Now, *, encrypted: bool | None = None) -> dict[str, str | None]:
+    def readers(self, now: Now) -> list[Target]:
+        """The targets that could be asked if the task were not encrypted."""
+        asked = self._constraints((), now, encrypted=False)
+        return [target for target in self.origin.combo.targets if reason_out(target, asked) is None]
+
+    def reasons(self, tried: Collection[str], now: Now) -> dict[str, str | None]:
         """Per target key the reason why it is out, None for an eligible one."""
-        asked = self._constraints(tried, now, self.encrypted if encrypted is None else encrypted)
-        return {target.key: reason_out(target, asked) for target in self.origin.combo.targets}
+        asked = self._constraints(tried, now, self.encrypted)
+        reasons = {target.key: reason_out(target, asked) for target in self.origin.combo.targets}
+        for target in self.origin.combo.targets:
+            if reasons[target.key] not in _UNASKED and not self._says(target, now):
+                reasons[target.key] = Reason.UNSUPPORTED
+        return reasons
 
     def _pick_at_once(self, tried: Collection[str], now: Now) -> Pick | None:
         pick = self._pick(self._normal(), tried, now) if self._defers_last_resort() else None
@@ -105,9 +127,18 @@ class Selector:
 
     def _pick(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
         eligible = self._eligible(targets, tried, now)
-        if not eligible:
-            return None
-        return Pick(self._affine(eligible, now) or self._choose(eligible), self.origin)
+        while eligible:
+            draw = cache(self.request.draw)
+            if any(self.speaker.is_open(target, now) for target in eligible):
+                likely = self._choose(eligible, draw, copy.deepcopy(self.state.rotation(self.origin)), now)
+                if not self._says(likely, now):
+                    eligible.remove(likely)
+                    continue
+            return Pick(self._choose(eligible, draw, self.state.choice_rotation(self.origin), now), self.origin)
+        return None
+
+    def _says(self, target: Target, now: Now) -> bool:
+        return self.speaker.problem(target, now) is None
 
     def _affine(self, eligible: Sequence[Target], now: Now) -> Target | None:
         if self.origin.combo.config.affinity is not Affinity.CONVERSATION:
@@ -115,9 +146,14 @@ class Selector:
         bound = self.state.bound_target(self.origin.combo, self.request.lane_key, now)
         return next((target for target in eligible if target.key == bound), None)
 
-    def _choose(self, eligible: Sequence[Target]) -> Target:
-        evidence = Evidence(self.request.draw, self.request.reset_at)
-        return choose(self.origin.combo.config.strategy, eligible, self.state.rotation(self.origin), evidence)
+    def _choose(
+        self, eligible: Sequence[Target], draw: Callable[[], float], rotation: RotationState, now: Now
+    ) -> Target:
+        bound = self._affine(eligible, now)
+        if bound is not None:
+            return bound
+        evidence = Evidence(draw, self.request.reset_at)
+        return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 
     def _eligible(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> list[Target]:
         asked = self._constraints(tried, now, self.encrypted)
@@ -125,13 +161,19 @@ class Selector:
 
     def _earliest(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> int | None:
         asked = self._constraints(tried, now, self.encrypted)
-        rests = [asked.cooling_ms(target) for target in targets if standing_reason(target, asked) is None]
-        return min((rest for rest in rests if rest > 0), default=None)
+        rests = [
+            rest
+            for target in targets
+            if standing_reason(target, asked) is None
+            and (rest := asked.cooling_ms(target)) > 0
+            and self._says(target, now)
+        ]
+        return min(rests, default=None)
 
     def _constraints(self, tried: Collection[str], now: Now, encrypted: bool) -> Constraints:
         combo, state = self.origin.combo, self.state
         return Constraints(
-            can_speak=self.can_speak,
+            can_speak=lambda target: self.speaker.known_problem(target, now) is None,
             encrypted=encrypted,
             unusable=self.request.unusable,
             spent=self.request.spent,
@@ -156,6 +198,16 @@ class Selector:
             return False
         self.origin = PickedFrom(combo, registry.generation)
         return True
+
+
+# With these nothing is said to a target, or the request is known to be beyond it.
+_UNASKED = (
+    Reason.PROVIDER_MISSING,
+    Reason.PROVIDER_DISABLED,
+    Reason.DECISION_ONLY,
+    Reason.UNSUPPORTED,
+    Reason.ENCRYPTED_TASK,
+)
 
 
 def only_unsupported(reasons: dict[str, str | None]) -> bool:

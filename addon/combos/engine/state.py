@@ -1,9 +1,10 @@
-"""What outlives a request: cooldowns, rotation, use counts, affinity, recall, issuers of turn state.
+"""What outlives a request: cooldowns, rotation, use counts, affinity, recall, who issued which provider-bound state.
 
 One way to record a success, a hop and a cooldown, for turns, and one to clear and reconcile, for commands and reloads.
 It decides which writes are stale; what is written is decided by the engine.
 """
 
+import copy
 import hashlib
 from typing import NamedTuple
 
@@ -17,6 +18,10 @@ from combos.core.strategies import RotationState
 
 AFFINITY_LIMIT = 4_096
 AFFINITY_TTL_MS = 30 * 60_000
+MAKERS_LIMIT = 4_096
+MAKERS_TTL_MS = 24 * 3_600_000
+RESPONSES_LIMIT = 16_384
+RESPONSES_TTL_MS = 24 * 3_600_000
 ISSUERS_LIMIT = 4_096
 ISSUERS_TTL_MS = 60 * 60_000
 
@@ -36,6 +41,8 @@ class EngineState:
         self._rotations: dict[str, RotationState] = {}
         self._affinity: ExpiringMap[tuple[str, LaneKey], str] = ExpiringMap(AFFINITY_LIMIT, AFFINITY_TTL_MS)
         self._issuers: ExpiringMap[bytes, str] = ExpiringMap(ISSUERS_LIMIT, ISSUERS_TTL_MS)
+        self._responses: ExpiringMap[bytes, str] = ExpiringMap(RESPONSES_LIMIT, RESPONSES_TTL_MS)
+        self._makers: ExpiringMap[LaneKey, frozenset[str]] = ExpiringMap(MAKERS_LIMIT, MAKERS_TTL_MS)
         self.recall = RecallStore()
         self._generation = 0
         self._live: frozenset[tuple[str, str]] = frozenset()
@@ -52,6 +59,11 @@ class EngineState:
         if origin.generation >= self._generation or any((combo, t.key) in self._live for t in origin.combo.targets):
             self._rotations[combo] = state
         return state
+
+    def choice_rotation(self, origin: PickedFrom) -> RotationState:
+        """The rotation that a choice moves on: a copy for an outdated configuration, whose targets may be gone."""
+        rotation = self.rotation(origin)
+        return rotation if origin.generation >= self._generation else copy.deepcopy(rotation)
 
     def peek_rotation(self, combo_id: str) -> RotationState:
         """The rotation for display; an empty one when nothing is remembered."""
@@ -106,6 +118,24 @@ class EngineState:
         """Whether `target` issued this `x-codex-turn-state` value."""
         return self._issuers.get(_digest(value), now.mono_ms) == target.key
 
+    def note_response(self, response_id: str, target: Target, now: Now) -> None:
+        """Remember which target keeps the state behind a response id."""
+        self._responses.put(_digest(response_id), target.key, now.mono_ms)
+
+    def keeper_of(self, response_id: str, now: Now) -> str | None:
+        """Key of the target that keeps the state behind a response id, if remembered."""
+        return self._responses.get(_digest(response_id), now.mono_ms)
+
+    def note_maker(self, conversation: LaneKey, provider: str, now: Now) -> None:
+        """Remember that a provider's own reasoning state may be in this conversation."""
+        makers = self._makers.get(conversation, now.mono_ms) or frozenset()
+        self._makers.put(conversation, makers | {provider}, now.mono_ms)
+
+    def foreign_maker(self, conversation: LaneKey, provider: str, now: Now) -> str | None:
+        """Another provider whose reasoning state may be in this conversation; None when there is none or unknown."""
+        makers = self._makers.get(conversation, now.mono_ms) or frozenset()
+        return min(makers - {provider}, default=None)
+
     # -- what commands, reloads and the periodic sweep do
 
     def clear_cooldowns(self, combo: str | None = None, target: str | None = None) -> int:
@@ -132,7 +162,8 @@ class EngineState:
 
     def sweep(self, now: Now) -> int:
         """Drop what has expired; returns how many entries went."""
-        swept = sum(store.sweep(now.mono_ms) for store in (self.cooldowns, self._affinity, self._issuers))
+        stores = (self.cooldowns, self._affinity, self._issuers, self._responses, self._makers)
+        swept = sum(store.sweep(now.mono_ms) for store in stores)
         return swept + recall.sweep(self.recall, now.mono_ms)
 
 

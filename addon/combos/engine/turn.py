@@ -10,21 +10,24 @@ from functools import partial
 
 from combos.core import errors
 from combos.core.config_combo import Strategy
-from combos.core.facts import Dialect, Now, Surface, TransportFault
+from combos.core.facts import Now, Surface, TransportFault
 from combos.core.registry import ComboRoute, DirectRoute
 from combos.engine import answers, gates
 from combos.engine.accounting import Accounting
-from combos.engine.attempt import Answered, Attempt, AttemptEvent, Given, Live, Ready, Refused, Whole
+from combos.engine.attempt import Attempt, AttemptEvent
 from combos.engine.budget import SendBudget, SendKind
 from combos.engine.commands import Command, Decide, Limit, Relay, Send, Wait
 from combos.engine.delivery import Delivery, ends_well
 from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, Started, WaitOver
-from combos.engine.outbound import can_serve, outbound_request, timeouts_for
+from combos.engine.outbound import outbound_request, timeouts_for
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick, Selection, Selector
+from combos.engine.speech import Speech
 from combos.engine.state import EngineState, PickedFrom
-from combos.wire.terminal import SuccessTerminal
+from combos.engine.steps import Answered, Given, Live, Ready, Refused, Whole
+from combos.engine.voice import Voice
+from combos.wire.terminal import FailureTerminal, SuccessTerminal
 
 
 class Turn:
@@ -37,6 +40,7 @@ class Turn:
         self._state = state
         self._options = options
         self._auxiliary = request.facts.surface is Surface.COUNT_TOKENS
+        self._speech = Speech(request, state)
         self._selector = self._make_selector()
         combo = self._selector.origin.combo if self._selector else None
         self._budget = budget or SendBudget(len(combo.targets) if combo else 1)
@@ -57,18 +61,25 @@ class Turn:
         if owner is not None and type(event) is ChunkReceived:
             if event.attempt != owner.ordinal:
                 return []
-            if owner.feed(event.data, now.mono_ms):
-                return self._looked_at(owner, event.data, now)
-            return [Relay(event.data)]
+            looks = owner.feed(event.data, now.mono_ms)
+            data = event.data if owner.voice is None else owner.said
+            if looks:
+                return self._looked_at(owner, data, now)
+            return [Relay(data)] if data else []
         if not self._client.finished:
             self._dispatch(event, now)
         return self._client.take()
 
     def _looked_at(self, owner: Attempt, data: bytes, now: Now) -> list[Command]:
         """Relay a chunk that showed the stream's terminal, or the last comment of an owner that fell silent."""
+        if owner.spoiled and not isinstance(owner.terminal, FailureTerminal):
+            self._client.out.append(Relay(data))
+            self._owner_spoiled(owner, now)
+            return self._client.take()
         if not owner.settled and owner.terminal is not None:
             self._accounts.settle(owner, now)
-        self._client.out.append(Relay(data))
+        if data:
+            self._client.out.append(Relay(data))
         if owner.is_silent:
             self._owner_failed(owner, TransportFault.IDLE_TIMEOUT, now)
         return self._client.take()
@@ -103,12 +114,12 @@ class Turn:
             self._start_direct(self._request.route, now)
 
     def _start_direct(self, route: DirectRoute, now: Now) -> None:
-        reason = gates.direct_reason(self._request, route.target)
+        reason = gates.direct_reason(self._request, self._speech, route.target, now)
         if reason is None:
             self._send(Pick(route.target, None), SendKind.FIRST, now)
             return
         self.record.reason = reason
-        self._client.refuse(gates.direct_refusal(self._request, route.target, reason), Outcome.REFUSED, now)
+        self._client.refuse(gates.direct_refusal(self._speech, route.target, reason, now), Outcome.REFUSED, now)
 
     def _on_attempt(self, attempt: Attempt, event: AttemptEvent, now: Now) -> None:
         if attempt is self._client.owner:
@@ -144,10 +155,7 @@ class Turn:
         if not isinstance(route, ComboRoute):
             return None
         origin = PickedFrom(route.combo, self._request.registry.generation)
-        return Selector(self._request, self._state, origin, self._can_speak, gates.is_encrypted(self._request))
-
-    def _can_speak(self, dialect: Dialect) -> bool:
-        return can_serve(self._request.facts, dialect)
+        return Selector(self._request, self._state, origin, self._speech, gates.is_encrypted(self._request))
 
     def _select(self, tried: Collection[str], kind: SendKind, now: Now) -> None:
         if self._selector is not None:
@@ -209,17 +217,27 @@ class Turn:
         if self._selector is not None:
             reasons = self._selector.reasons((), now)
             self.record.reason = ", ".join(f"{key}: {reason}" for key, reason in reasons.items())
-            error = gates.unavailable(self._request, self._selector, self._state, reasons, now)
+            error = gates.unavailable(self._speech, self._selector, self._state, reasons, now)
             outcome = Outcome.UNAVAILABLE if error.status == 503 else Outcome.REFUSED
             self._client.refuse(error, outcome, now)
 
     def _send(self, pick: Pick, kind: SendKind, now: Now) -> None:
         target = pick.target
         record = AttemptRecord(len(self.record.attempts), target.provider_name, target.model, now.mono_ms)
-        request = outbound_request(self._request, pick, self._state, now)
+        words = self._speech.words(pick, record.ordinal, now)
+        record.dropped = words.dropped
+        request = outbound_request(self._request, target, words, self._state, now)
         timeouts = timeouts_for(request.provider, self._options)
-        inspects = not self._auxiliary
-        attempt = Attempt(pick, record, self._request, self._options, inspects=inspects, idle_ms=timeouts.idle_ms)
+        voice = None if words.context is None else Voice(words.context, streams=self._request.facts.stream)
+        attempt = Attempt(
+            pick,
+            record,
+            self._request,
+            self._options,
+            inspects=not self._auxiliary,
+            idle_ms=timeouts.idle_ms,
+            voice=voice,
+        )
         self.record.attempts.append(record)
         self._client.flying[record.ordinal] = attempt
         self._tried.add(target.key)
@@ -264,7 +282,7 @@ class Turn:
 
     def _commit(self, attempt: Attempt, ready: Ready, now: Now) -> None:
         self._client.commit(attempt, ready.status, ready.headers, ready.held, now)
-        self._accounts.note_turn_state(attempt, now)
+        self._accounts.given(attempt, now)
         if attempt.has_output:
             attempt.record.first_output_ms = now.mono_ms
         if attempt.terminal is not None:
@@ -274,7 +292,7 @@ class Turn:
 
     def _answered(self, attempt: Attempt, answered: Answered, now: Now) -> None:
         self.record.committed_ms = attempt.record.first_output_ms = now.mono_ms
-        self._accounts.note_turn_state(attempt, now)
+        self._accounts.given(attempt, now)
         self._accounts.succeeded(attempt, answered.result, now)
         if answered.completed:
             self._accounts.completed(attempt, now)
@@ -338,6 +356,11 @@ class Turn:
         else:
             self._client.break_stream(attempt, fault, self._outcome_of(attempt), now)
 
+    def _owner_spoiled(self, attempt: Attempt, now: Now) -> None:
+        """What the target goes on to say is no answer in the client's format, as the client has just been told."""
+        self._accounts.broken(attempt, TransportFault.MALFORMED, now)
+        self._client.end_stream(attempt, Outcome.CUT, now, early=True)
+
     def _close_stream(self, attempt: Attempt, now: Now) -> None:
         """The exchange ended by itself: cleanly for the client only if it has been told how."""
         if not attempt.settled:
@@ -350,4 +373,6 @@ class Turn:
     def _outcome_of(self, attempt: Attempt) -> Outcome:
         if self._given_as is not None:
             return self._given_as
+        if attempt.spoiled:
+            return Outcome.CUT
         return Outcome.SUCCESS if isinstance(attempt.terminal, SuccessTerminal) else Outcome.CUT

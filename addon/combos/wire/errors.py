@@ -45,9 +45,10 @@ def error_body(error: ProxyError, dialect: Dialect) -> dict[str, object]:
     """The error object of a dialect, ready to be serialised."""
     match dialect:
         case Dialect.RESPONSES:
-            return {"error": {"message": error.message, "type": error.type, "code": error.code}}
+            param = {} if error.param is None else {"param": error.param}
+            return {"error": {"message": error.message, "type": error.type, "code": error.code, **param}}
         case Dialect.CHAT:
-            return {"error": {"message": error.message, "type": error.type, "param": None, "code": error.code}}
+            return {"error": {"message": error.message, "type": error.type, "param": error.param, "code": error.code}}
         case Dialect.MESSAGES:
             return {"type": "error", "error": {"type": _messages_type(error), "message": _message_with_code(error)}}
         case Dialect.GEMINI:

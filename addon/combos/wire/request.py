@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from urllib.parse import parse_qs, unquote
 
 import orjson
 
@@ -21,6 +22,8 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
     "messages/count_tokens": (Dialect.MESSAGES, Surface.COUNT_TOKENS),
     "models": (Dialect.RESPONSES, Surface.MODELS),
 }
+# The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
+_GENERATE = re.compile(r"/models/(?P<model>[^?]+):(?P<method>generateContent|streamGenerateContent)/*\Z")
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -48,8 +51,18 @@ def surface_of(path: str) -> tuple[Dialect, Surface] | None:
     A query and trailing slashes are ignored. Paths of unrelated services can end in the same words, so this alone does
     not say that a request is for a model. The list of models belongs to no dialect and is given as Responses.
     """
-    segments = path.partition("?")[0].rstrip("/").rsplit("/", 2)
-    return _SURFACES.get("/".join(segments[-2:])) or _SURFACES.get(segments[-1])
+    bare = path.partition("?")[0]
+    segments = bare.rstrip("/").rsplit("/", 2)
+    found = _SURFACES.get("/".join(segments[-2:])) or _SURFACES.get(segments[-1])
+    if found is None and _GENERATE.search(bare) is not None:
+        return (Dialect.GEMINI, Surface.GENERATE)
+    return found
+
+
+def path_model(path: str) -> str | None:
+    """The model that the path of a Gemini request names; None for every other path."""
+    found = _GENERATE.search(path.partition("?")[0])
+    return None if found is None else unquote(found["model"])
 
 
 def peek_model(body: bytes) -> str | None:
@@ -72,15 +85,28 @@ def request_facts(path: str, body: bytes) -> RequestFacts:
     if place is None:
         raise bad_request("This path takes no requests for a model")
     document = _object(body)
+    bare_path, _, query = path.partition("?")
+    if place[1] is Surface.GENERATE:
+        return RequestFacts(*place, bare_path, query, path_model(path) or "", _streams(path), body, document)
     model = document.get("model")
     if "model" not in document:
         raise bad_request("Missing required parameter: 'model'")
     if not isinstance(model, str) or not model:
         raise bad_request("Invalid type for 'model': expected a non-empty string")
-    bare_path, _, query = path.partition("?")
     streams = place[1] in {Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES}
     stream = streams and document.get("stream") is True
     return RequestFacts(*place, bare_path, query, model, stream, body, document)
+
+
+def _streams(path: str) -> bool:
+    """Whether a Gemini request asks for a stream. Raises `ProxyError` for one that wants it as a JSON array."""
+    bare, _, query = path.partition("?")
+    found = _GENERATE.search(bare)
+    if found is None or found["method"] == "generateContent":
+        return False
+    if parse_qs(query).get("alt") != ["sse"]:
+        raise bad_request("streamGenerateContent is served with the query alt=sse only")
+    return True
 
 
 def _object(body: bytes) -> dict[str, object]:
@@ -103,7 +129,7 @@ def bears_image(facts: RequestFacts) -> bool:
         case Dialect.MESSAGES:
             return _reaches(facts.document.get("messages"), ("content",), _is_image_block)
         case Dialect.GEMINI:
-            return False
+            return _reaches(facts.document.get("contents"), ("parts",), _is_gemini_image)
 
 
 def _reaches(root: object, through: tuple[str, ...], wanted: Callable[[Mapping[str, object]], bool]) -> bool:
@@ -133,6 +159,15 @@ def _is_image_block(node: Mapping[str, object]) -> bool:
     return node.get("type") == "image"
 
 
+def _is_gemini_image(node: Mapping[str, object]) -> bool:
+    """A part that holds or names a picture; the API takes both spellings of its fields."""
+    for name, kind in (("inlineData", "mimeType"), ("inline_data", "mime_type"), ("fileData", "mimeType")):
+        media = node.get(name)
+        if isinstance(media, Mapping) and str(media.get(kind) or media.get("mimeType")).startswith("image/"):
+            return True
+    return False
+
+
 def has_unreadable_task(facts: RequestFacts) -> bool:
     """Whether the request is a sub-agent task that only the vendor's own backend can read. Responses only."""
     return facts.dialect is Dialect.RESPONSES and encrypted_task.is_unreadable(facts.document.get("input"))
@@ -154,6 +189,13 @@ def lane(headers: Headers) -> str | None:
     thread = _digest(headers, "thread-id")
     specific = thread or _digest(headers, "session_id") or _digest(headers, "session-id")
     return "\0".join(part for part in (parent, specific) if part) or None
+
+
+def conversation(headers: Headers) -> str | None:
+    """The conversation that Claude Code's headers name, for clients without a lane; None when they name none."""
+    session = _digest(headers, "x-claude-code-session-id")
+    agent = _digest(headers, "x-claude-code-agent-id")
+    return session and "\0".join(part for part in (session, agent) if part)
 
 
 def _digest(headers: Headers, name: str) -> str | None:

@@ -120,8 +120,8 @@ class StreamTranslator:
         self._stage = Stage(context, mint, budget)
         self._writer = _writer(context, mint, budget)
         self._target = target
-        self.failed = False
-        """Whether the client's stream ended with its error form."""
+        self.fault: Failure | None = None
+        """The failure that the client's stream ended with."""
 
     @property
     def ended(self) -> bool:
@@ -140,11 +140,11 @@ class StreamTranslator:
         return out if self._stage.finished else out + self._write(iter((_CUT_OFF,)))
 
     def whole(self, body: bytes) -> bytes:
-        """The client's stream for an answer that the target gave as a whole, or as a stream that is complete."""
-        try:
-            return self._write(iter(_whole_events(body, self._target))) + self.finish()
-        except AnswerError as error:
-            return self._write(iter((error.failure,)))
+        """The client's stream for an answer that is complete, JSON or a stream. Raises AnswerError when it failed."""
+        out = self._write(iter(_whole_events(body, self._target))) + self.finish()
+        if self.fault is not None:
+            raise AnswerError(self.fault)
+        return out
 
     def failure(self, error: ProxyError) -> bytes:
         """The client's error form for an answer that broke; nothing when it had already ended."""
@@ -156,11 +156,12 @@ class StreamTranslator:
         out: list[bytes] = []
         try:
             for event in self._stage.passing(events):
-                self.failed = isinstance(event, Failure)
+                if isinstance(event, Failure):
+                    self.fault = event
                 out += (self._writer.on(event),)
         except AnswerError as error:
             out.append(self._writer.on(error.failure))
-            self._stage.finished = self.failed = True
+            self._stage.finished, self.fault = True, error.failure
         return b"".join(out)
 
 

@@ -1,0 +1,139 @@
+"""What a target changes in the client's body: model, effort, the requested variant, members it must not see.
+
+Changes by path in the client's own format, whether they are spliced into its bytes or applied before a translation.
+"""
+
+import json
+from collections.abc import Mapping
+
+from combos.core.effort import (
+    Changes,
+    EffortPolicy,
+    crossing_changes,
+    decided_changes,
+    decided_crossing_changes,
+    effort_changes,
+    policy_for,
+)
+from combos.core.facts import Dialect
+from combos.core.registry import Provider, Target, UnknownCombo, is_canonical_chatgpt
+from combos.engine.billing_header import without_billing_header
+from combos.engine.request import TurnRequest
+from combos.engine.select import Pick
+from combos.wire.request import RequestFacts
+from combos.wire.translate import TargetProfile, scrub
+
+PASSTHROUGH = "internal_chat_message_metadata_passthrough"
+# Hosts that take the private member of Codex's input items; others reject members they do not know.
+_PASSTHROUGH_BASES = ("https://api.openai.com/", "https://chatgpt.com/")
+
+_EFFORT_PATHS: Mapping[Dialect, tuple[str, ...]] = {
+    Dialect.RESPONSES: ("reasoning", "effort"),
+    Dialect.CHAT: ("reasoning_effort",),
+    Dialect.MESSAGES: ("output_config", "effort"),
+    Dialect.GEMINI: ("generationConfig", "thinkingConfig", "thinkingLevel"),
+}
+# What provider-bound state looks like in bytes: sealed here (as it is, and in Gemini's base64), a summary made here,
+# a message between agents, and each dialect's own kind.
+_OURS = (b"cmb1.", b"Y21iMS", b"combos-summary:", b'"agent_message"')
+_NATIVE: Mapping[Dialect, bytes] = {
+    Dialect.RESPONSES: b'"encrypted_content"',
+    Dialect.MESSAGES: b"thinking",
+    Dialect.GEMINI: b'"thoughtSignature"',
+}
+
+
+def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossing: bool) -> Changes:
+    """The changes for the picked target; `crossing`: the body will be translated."""
+    facts, target = request.facts, pick.target
+    native = is_canonical_chatgpt(provider)
+    document, variant = _with_variant(request)
+    combo = pick.origin.combo.config if pick.origin else None
+    policy = policy_for(target, combo, native=native)
+    if pick.choice is not None:
+        # The decision stands for what the caller, a suffix of the model id and the combo's defaults would ask for.
+        variant = {("service_tier",): None} if "service_tier" in facts.document else {}
+        effort = _decided(facts, target, policy, pick.choice.effort, crossing=crossing)
+    elif crossing:
+        effort = crossing_changes(facts.dialect, document, policy)
+    else:
+        effort = effort_changes(facts.dialect, document, target.model, policy)
+    changes: Changes = {} if facts.dialect is Dialect.GEMINI else {("model",): target.model}
+    changes |= {path: value for path, value in variant.items() if path[:1] not in effort} | effort
+    if native and "user" in facts.document:
+        changes[("user",)] = None
+    return changes if crossing else changes | without_billing_header(facts, provider)
+
+
+def _decided(
+    facts: RequestFacts, target: Target, policy: EffortPolicy, effort: str | None, *, crossing: bool
+) -> Changes:
+    if crossing:
+        return decided_crossing_changes(facts.dialect, facts.document, policy, effort)
+    return decided_changes(facts.dialect, facts.document, target.model, policy, effort)
+
+
+def _with_variant(request: TurnRequest) -> tuple[Mapping[str, object], Changes]:
+    """The body as a suffix of the requested model id wants it, and the changes that make it so."""
+    document = request.facts.document
+    changes: Changes = {}
+    if isinstance(request.route, UnknownCombo):
+        return document, changes
+    if request.route.service_tier is not None:
+        changes[("service_tier",)] = request.route.service_tier
+    effort = request.route.effort
+    if effort is None:
+        return document, changes
+    path = _EFFORT_PATHS[request.facts.dialect]
+    changes[path] = effort.upper() if request.facts.dialect is Dialect.GEMINI else effort
+    return changed(document, {path: effort}), changes
+
+
+def changed(document: Mapping[str, object], changes: Changes) -> dict[str, object]:
+    """A copy of a parsed body with the changes in it; what is not changed is shared."""
+    result = dict(document)
+    for (name, *rest), value in changes.items():
+        if rest:
+            inner = result.get(name)
+            if value is not None or isinstance(inner, Mapping):
+                result[name] = changed(inner if isinstance(inner, Mapping) else {}, {tuple(rest): value})
+        elif value is None:
+            result.pop(name, None)
+        else:
+            result[name] = value
+    return result
+
+
+def holds_ours(facts: RequestFacts) -> bool:
+    """Whether something that only this proxy writes or translates may be in the body."""
+    return any(mark in facts.body for mark in _OURS)
+
+
+def holds_native_state(facts: RequestFacts) -> bool:
+    """Whether a provider's own reasoning state may be in the body."""
+    return facts.dialect in _NATIVE and _NATIVE[facts.dialect] in facts.body
+
+
+def must_strip(facts: RequestFacts, provider: Provider) -> bool:
+    """Whether Codex's private member is in the body and this provider would not take it."""
+    if facts.dialect is not Dialect.RESPONSES or PASSTHROUGH.encode() not in facts.body:
+        return False
+    return not f"{provider.config.base_url.rstrip('/')}/".startswith(_PASSTHROUGH_BASES)
+
+
+def cleaned(facts: RequestFacts, profile: TargetProfile, *, strips: bool, cleans: bool, foreign: str | None) -> Changes:
+    """The top-level members without what this target must not see. Raises `Unsupported` for a sealed agent task."""
+    document = json.loads(facts.body)  # the parsed document does not keep integers beyond 64 bits
+    changes: Changes = {}
+    if strips and isinstance(document.get("input"), list):
+        document["input"] = [_without_passthrough(item) for item in document["input"]]
+        changes[("input",)] = document["input"]
+    if cleans:
+        changes |= {(name,): value for name, value in scrub(document, facts.dialect, profile, foreign).items()}
+    return changes
+
+
+def _without_passthrough(item: object) -> object:
+    if not isinstance(item, dict):
+        return item
+    return {key: value for key, value in item.items() if key != PASSTHROUGH}

@@ -1,0 +1,203 @@
+"""What one turn says to each target: the client's own bytes, or a translation of them, each made once and when needed.
+
+Every target's words are built from the original request. It says whether a target can be asked at all; which one is
+asked, and what the answer means, is decided elsewhere.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from combos.core import errors
+from combos.core.errors import ProxyError
+from combos.core.facts import Dialect, Now, Surface
+from combos.core.registry import ComboRoute, Provider, Target, is_canonical_chatgpt
+from combos.engine.changes import body_changes, changed, cleaned, holds_native_state, holds_ours, must_strip
+from combos.engine.request import TurnRequest
+from combos.engine.select import Choice, Pick
+from combos.engine.state import EngineState
+from combos.wire import headers as wire_headers
+from combos.wire.request import compaction_trigger
+from combos.wire.splice import Path, replace_members
+from combos.wire.translate import Circumstances, Context, TargetProfile, Unsupported, target_profile, translate_request
+
+_STATE = "previous_response_id"
+_COUNT = Unsupported("messages/count_tokens", "is answered in the client's own format only")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A request as one target is asked. `context` is what its answer is read with; None when the client can read it
+    as it comes. `dropped` names what the target does not carry, in the client's words."""
+
+    body: bytes
+    stream: bool
+    context: Context | None = None
+    dropped: tuple[str, ...] = ()
+
+
+class Speech:
+    """The words of one request. Translations are kept, since the same target may be looked at several times."""
+
+    def __init__(self, request: TurnRequest, state: EngineState) -> None:
+        self._request = request
+        self._facts = request.facts
+        self._state = state
+        facts = request.facts
+        self._is_compaction = facts.surface is Surface.COMPACT or (
+            facts.dialect is Dialect.RESPONSES and b"compaction_trigger" in facts.body and compaction_trigger(facts)
+        )
+        self._holds_ours: bool | None = None
+        self._made: dict[tuple[str, Choice | None], tuple[Target, Words | Unsupported]] = {}
+
+    # -- may it be asked
+
+    def known_problem(self, target: Target, now: Now) -> Unsupported | None:
+        """Why the target cannot be asked, as far as that is known without building its request."""
+        refused = self._kept_elsewhere(target, now)
+        if refused is not None:
+            return refused
+        if self._facts.surface is Surface.COUNT_TOKENS and target.dialect is not self._facts.dialect:
+            return _COUNT
+        found = self._found(target, None)
+        return found if isinstance(found, Unsupported) else None
+
+    def is_open(self, target: Target, now: Now) -> bool:
+        """Whether only building its request can tell if the target can be asked."""
+        return self._found(target, None) is None and (self._crosses(target) or self._must_clean(target, now))
+
+    def problem(self, target: Target, now: Now) -> Unsupported | None:
+        """Why the target cannot be asked, None when it can."""
+        known = self.known_problem(target, now)
+        if known is None and self.is_open(target, now):
+            found = self._words(Pick(target, None), now)
+            return found if isinstance(found, Unsupported) else None
+        return known
+
+    def refusal(self, name: str, targets: Sequence[Target], now: Now) -> ProxyError:
+        """The refusal when none of these targets can be asked; `name` is what the client asked for."""
+        for target in targets:
+            problem = self.problem(target, now)
+            if problem is not None and problem.feature == _STATE and self._previous():
+                return errors.previous_response_not_found(self._previous())
+            if problem is not None:
+                return errors.unsupported_by_target(target.key, problem.feature, problem.reason)
+        return errors.unsupported_by_target(name, f"A {self._facts.dialect} request", "has no wire format in common")
+
+    # -- what it is asked
+
+    def words(self, pick: Pick, ordinal: int, now: Now) -> Words:
+        """The request for a target without a problem. `ordinal` numbers the attempts of the turn.
+
+        Raises `Unsupported` for a target that has one.
+        """
+        words = self._words(pick, now)
+        if isinstance(words, Unsupported):
+            raise words
+        if words.context is None:
+            return words
+        seed = f"{self._request.seed}:{ordinal}"
+        return replace(words, context=replace(words.context, seed=seed, created_s=now.epoch_ms // 1000))
+
+    def _words(self, pick: Pick, now: Now) -> Words | Unsupported:
+        found = self._found(pick.target, pick.choice)
+        if found is None:
+            try:
+                found = self._build(pick, now)
+            except Unsupported as problem:
+                found = problem
+            self._made[pick.target.key, pick.choice] = (pick.target, found)
+        return found
+
+    def _found(self, target: Target, choice: Choice | None) -> Words | Unsupported | None:
+        """What was made for this very target: a reload may have put another one under its key."""
+        made = self._made.get((target.key, choice))
+        return made[1] if made is not None and made[0] is target else None
+
+    def _build(self, pick: Pick, now: Now) -> Words:
+        target, provider = pick.target, pick.target.provider
+        profile = target_profile(target)
+        if provider is None or profile is None or target.dialect is None:
+            raise ValueError(f"{target.key} has no provider")
+        if self._crosses(target):
+            return self._translated(pick, provider, target.dialect, profile)
+        return self._native(pick, provider, profile, now)
+
+    def _native(self, pick: Pick, provider: Provider, profile: TargetProfile, now: Now) -> Words:
+        """The client's bytes with the changed members spliced in."""
+        facts = self._facts
+        changes = body_changes(self._request, pick, provider, crossing=False)
+        strips, cleans = must_strip(facts, provider), self._must_clean(pick.target, now)
+        if strips or cleans:
+            foreign = self._foreign(pick.target, now)
+            changes |= cleaned(facts, profile, strips=strips, cleans=cleans, foreign=foreign)
+        body = replace_members(facts.body, {_path(path): _json(value) for path, value in changes.items()})
+        return Words(body, facts.stream)
+
+    def _translated(self, pick: Pick, provider: Provider, dialect: Dialect, profile: TargetProfile) -> Words:
+        facts = self._facts
+        document = changed(facts.document, body_changes(self._request, pick, provider, crossing=True))
+        given = Circumstances(
+            seed="",
+            created_s=0,
+            stream=facts.stream if facts.surface is Surface.GENERATE else None,
+            compact=facts.surface is Surface.COMPACT,
+            codex=(wire_headers.get(self._request.headers, "originator") or "").startswith("codex"),
+        )
+        made = translate_request(document, facts.dialect, dialect, profile, given)
+        return Words(made.body, made.stream, made.context, made.dropped)
+
+    # -- which targets need more than the client's bytes
+
+    def _crosses(self, target: Target) -> bool:
+        return target.dialect is not self._facts.dialect or self._summarises(target)
+
+    def _summarises(self, target: Target) -> bool:
+        """Whether a compaction is served by an ordinary turn. A combo never calls a target's own endpoint for it,
+        because failover needs a turn; a target that is named directly is called as the client wants."""
+        if not self._is_compaction:
+            return False
+        if self._facts.surface is Surface.COMPACT:
+            return isinstance(self._request.route, ComboRoute)
+        return target.provider is not None and not is_canonical_chatgpt(target.provider)
+
+    def _must_clean(self, target: Target, now: Now) -> bool:
+        if self._holds_ours is None:
+            self._holds_ours = holds_ours(self._facts)
+        return self._holds_ours or (self._foreign(target, now) is not None and holds_native_state(self._facts))
+
+    def _foreign(self, target: Target, now: Now) -> str | None:
+        conversation = self._request.conversation
+        return None if conversation is None else self._state.foreign_maker(conversation, target.provider_name, now)
+
+    # -- state that a target keeps
+
+    def _previous(self) -> str:
+        previous = self._facts.document.get(_STATE)
+        return previous if isinstance(previous, str) and self._facts.dialect is Dialect.RESPONSES else ""
+
+    def _kept_elsewhere(self, target: Target, now: Now) -> Unsupported | None:
+        """State behind a response id is at the target that made it. A combo knows nobody for an id it does not
+        remember; a target that is named directly may still have it."""
+        previous = self._previous()
+        if not previous:
+            return None
+        keeper = self._state.keeper_of(previous, now)
+        if keeper == target.key or (keeper is None and not isinstance(self._request.route, ComboRoute)):
+            return None
+        return Unsupported(_STATE, "refers to state kept by another provider")
+
+
+def _path(path: tuple[str, ...]) -> Path:
+    return path[0] if len(path) == 1 else path
+
+
+def _json(value: object) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()  # integers beyond 64 bits, lone surrogates
