@@ -16,8 +16,10 @@ from combos.admin.parts import Parts
 from combos.admin.store import ConfigStore
 from combos.core.facts import Headers, Now, TransportFault
 from combos.core.registry import Provider
+from combos.decision.service import Secrets
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.engine.state import EngineState
+from combos.upstream.decision import Decider
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
 
@@ -83,6 +85,7 @@ async def stage(path: Path, document: Any, *, environ: dict[str, str] | None = N
         live=live, store=ConfigStore(path), state=state, activity=activity, now=lambda: made[0].now[0],
         unusable=unusable, reload=reload, sender=NoUpstream(), secrets=lambda _: ((b"authorization", b"Bearer k"),),
         environ={"COMBOS_ADMIN_TOKEN": TOKEN} if environ is None else environ, lookup=lookup,
+        decider=Decider(NoUpstream(), lambda: Secrets({})),
     )  # fmt: skip
     server = AdminServer(parts)
     server.open_token()

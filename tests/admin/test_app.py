@@ -4,10 +4,12 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -404,6 +406,40 @@ async def test_models_and_what_hides_them(api: Stage) -> None:
     assert_refused(await api.call("PUT", "/api/disabled-models", []), 400, "not_an_object")
 
 
+# Decisions
+
+
+async def test_a_method_is_tried(api: Stage) -> None:
+    tried = "/api/combos/decision-test"
+    _, body = await api.call("POST", tried, {})
+    assert (body["ok"], body["backend"], body["gate"]) == (False, "typesafe", "missing_key")
+    refusal = assert_refused(await api.call("POST", tried, {"decisionProvider": "no"}), 400, "decision_test_refused")
+    assert "no is not a configured decision service" in refusal["error"]
+    row = {"adapter": "jev-decision", "baseUrl": "https://d.example/v1/systemone", "liveModels": False}
+    await api.call("POST", "/api/providers", {"name": "tev1", "provider": row})
+    refusal = assert_refused(await api.call("POST", tried, {"decisionProvider": "tev1"}), 400, "decision_test_refused")
+    assert refusal["issue"] == "model"
+    await api.call("PATCH", "/api/providers?name=tev1", {"defaultModel": "m"})
+    _, body = await api.call("POST", tried, {"decisionProvider": "tev1", "decisionTimeoutMs": 1000})
+    assert (body["ok"], body["backend"], body["gate"]) == (False, "systemone", "network")
+    _, body = await api.call("POST", "/api/providers/test?name=tev1")
+    assert (body["ok"], body["error"]) == (False, "network")
+    _, body = await api.call("GET", "/api/combos/decision-discovery?q=tev")
+    assert [row["id"] for row in body["configured"]] == ["tev1"]
+    _, body = await api.call("GET", "/api/combos/jev-template?provider=tev1")
+    assert (body["id"], body["combo"]["decisionProvider"], body["existing"]) == ("jev-auto", "tev1", None)
+
+
+async def test_without_a_decider_nothing_is_tried(api: Stage) -> None:
+    server = AdminServer(replace(api.server.parts, decider=None))
+    server.open_token()
+    async with (
+        TestClient(TestServer(server.app)) as client,
+        client.post("/api/combos/decision-test", json={}, headers=AUTH) as answer,
+    ):
+        assert_refused((answer.status, await answer.json()), 503, "decisions_unavailable")
+
+
 # The process
 
 
@@ -552,7 +588,8 @@ async def test_a_canary_is_in_no_answer_and_no_log(api: Stage, caplog: pytest.Lo
             for key, value in (
                 ("adapter", CANARY), ("baseUrl", f"http://x:{CANARY}@h.example"), ("apiKey", f"${CANARY}"),
                 ("apiKeyPool", CANARY), ("headers", {"authorization": CANARY}), ("models", CANARY),
-                ("disabled", CANARY), ("proxy", f"ftp://{CANARY}"), ("apiKeyTransport", CANARY), ("noProxy", {"x": CANARY}),
+                ("disabled", CANARY), ("proxy", f"ftp://{CANARY}"), ("apiKeyTransport", CANARY),
+                ("noProxy", {"x": CANARY}),
             )
         ),
         ("PUT", "/api/combos", {"id": "x", "combo": {"targets": [TARGET], "strategy": CANARY, "alias": CANARY + "!"}}),
@@ -581,6 +618,9 @@ PATHS = st.sampled_from(
         "/api/combos/state",
         "/api/combos/cooldowns/clear",
         "/api/combos/dry-run",
+        "/api/combos/decision-test",
+        "/api/combos/decision-discovery",
+        "/api/combos/jev-template",
         "/api/providers",
         "/api/providers/test",
         "/api/models",

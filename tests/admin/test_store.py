@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyP
         ConfigStore(path).edit(hide("x"))
     assert caught.value.kind is Kind.UNAVAILABLE
     assert path.read_bytes() == before
-    assert not list(path.parent.glob("*.tmp"))
+    assert not list(path.parent.glob(".*.tmp"))
 
 
 def test_without_hard_links_the_backup_is_a_copy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +169,15 @@ def test_without_hard_links_the_backup_is_a_copy(path: Path, monkeypatch: pytest
     monkeypatch.setattr("combos.admin.atomic.os.link", no_links)
     ConfigStore(path).edit(hide("x"))
     assert path.with_name("config.json.bak").read_bytes() == before
+
+
+def test_a_backup_that_is_the_file_itself_leaves_nothing_behind(path: Path) -> None:
+    os.link(path, path.with_name("config.json.bak"))
+    before = path.read_bytes()
+    ConfigStore(path).edit(hide("x"))
+    assert path.with_name("config.json.bak").read_bytes() == before
+    assert not list(path.parent.glob("*.tmp"))
+    assert not list(path.parent.glob(".*.tmp"))
 
 
 def test_a_held_lock_is_waited_for_and_then_given_up(path: Path) -> None:

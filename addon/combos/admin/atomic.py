@@ -73,6 +73,8 @@ def _keep_previous(target: Path) -> None:
     with contextlib.suppress(OSError):  # the backup was world-readable: not worth failing the write
         link.chmod(PRIVATE)
     link.rename(target.with_name(target.name + BACKUP_SUFFIX))
+    # Renaming does nothing when both names are of one file: a writer died between the backup and the new version.
+    link.unlink(missing_ok=True)
 
 
 def _temporary(target: Path) -> Path:

@@ -12,6 +12,7 @@ from combos.core.catalog import Discovered
 from combos.core.facts import Headers, Now
 from combos.core.registry import Provider, Registry
 from combos.engine.state import EngineState
+from combos.upstream.decision import Decider
 from combos.upstream.discovery import Sender
 
 
@@ -27,7 +28,7 @@ def _no_problems() -> Mapping[str, str]:
 class Parts:
     """`unusable` names why a provider cannot be called (None: it can); `secrets` gives its credential headers for the
     connection test; `reload` reads the file now; `discovered` and `discovery_problems` are what is known of the
-    providers' own model lists."""
+    providers' own model lists; without `decider` nothing here makes decisions."""
 
     live: LiveConfig
     store: ConfigStore
@@ -42,6 +43,7 @@ class Parts:
     discovered: Callable[[], Discovered] = _nothing_discovered
     discovery_problems: Callable[[], Mapping[str, str]] = _no_problems
     lookup: Resolve = field(default=resolve)
+    decider: Decider | None = None
 
     @property
     def registry(self) -> Registry:

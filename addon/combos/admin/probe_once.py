@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from combos.admin.probe import probe
-from combos.core.config import Config
+from combos.core.config import Adapter, Config
 from combos.core.facts import Headers
 from combos.core.registry import Provider, build_registry
+from combos.decision.service import Secrets
 from combos.upstream import credentials
+from combos.upstream.decision import Decider, probe_provider
 from combos.upstream.session import Upstream
 
 
@@ -19,7 +21,10 @@ async def probe_once(config: Config, name: str, environ: Mapping[str, str]) -> d
         return credentials.auth_headers(provider, environ, None)
 
     upstream = Upstream()
+    row = config.providers[name]
     try:
+        if row.adapter is Adapter.JEV_DECISION and not row.disabled:
+            return await probe_provider(Decider(upstream, lambda: Secrets(environ)), registry, name)
         return (await probe(registry.providers[name], registry, upstream, secrets)).row()
     finally:
         await upstream.close()

@@ -21,6 +21,8 @@ from combos.admin.provider_view import provider_row, provider_rows
 from combos.admin.refusal import not_valid
 from combos.admin.shapes import DisabledModelsBody, ModelVisibilityBody, ProviderAddBody
 from combos.admin.store import Document, Edit, Stored
+from combos.core.config_provider import Adapter
+from combos.upstream.decision import probe_provider
 from combos.upstream.discovery import has_live_list
 
 
@@ -68,6 +70,9 @@ class ProviderRoutes:
         provider = self._parts.registry.providers.get(name)
         if provider is None:
             raise unknown_provider({"providers": self._parts.registry.providers}, name)
+        decider = self._parts.decider
+        if provider.config.adapter is Adapter.JEV_DECISION and not provider.config.disabled and decider is not None:
+            return reply(await probe_provider(decider, self._parts.registry, name))
         result = await probe(provider, self._parts.registry, self._parts.sender, self._parts.secrets)
         return reply(result.row())
 

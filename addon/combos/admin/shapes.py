@@ -35,6 +35,15 @@ class DryRunBody(Body):
     combo: dict[str, Any] | None = None
 
 
+class DecisionTestBody(Body):
+    """The method to try; neither selector means TypeSafe."""
+
+    combo_id: str | None = None
+    decision_provider: str | None = None
+    decision_model: str | None = None
+    decision_timeout_ms: int | None = None
+
+
 class ProviderAddBody(Body):
     """`provider` is a provider object of the configuration."""
 
@@ -200,6 +209,32 @@ class Cleared(Shape):
 
     success: Literal[True]
     cleared: int
+
+
+class DecisionTest(Shape):
+    """What a decision said; `gate` is `apply`, or the name of what made it fail open."""
+
+    ok: bool
+    backend: str
+    gate: str
+    latency_ms: int
+    effort: str | None = None
+
+
+class DecisionDiscovery(Shape):
+    """Configured decision services, and models whose name suggests one."""
+
+    configured: list[dict[str, Any]]
+    discovered: list[dict[str, Any]]
+
+
+class ComboTemplate(Shape):
+    """`existing` is the id of the combo that has the id or alias already; `missing` are targets that are not there."""
+
+    id: str
+    combo: dict[str, Any]
+    existing: str | None
+    missing: list[str]
 
 
 class ProviderRow(Shape):

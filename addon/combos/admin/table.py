@@ -6,6 +6,7 @@ from combos.admin import shapes
 from combos.admin.openapi import Route
 from combos.admin.parts import Parts
 from combos.admin.routes_combos import ComboRoutes
+from combos.admin.routes_decisions import DecisionRoutes
 from combos.admin.routes_providers import ProviderRoutes
 from combos.admin.routes_service import ServiceRoutes
 
@@ -13,6 +14,7 @@ from combos.admin.routes_service import ServiceRoutes
 def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
     """Every route but the pages and the description itself. `port` is the one that was bound."""
     combos, providers, service = ComboRoutes(parts), ProviderRoutes(parts), ServiceRoutes(parts, port)
+    decisions = DecisionRoutes(parts)
     s = shapes
     return (
         Route("GET", "/healthz", service.health, "Who answers here", s.Health, public=True),
@@ -54,6 +56,31 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             s.DryRunAnswer,
             s.DryRunBody,
             refusals=(400, 404, 409, 413),
+        ),
+        Route(
+            "POST",
+            "/api/combos/decision-test",
+            decisions.test,
+            "Make one decision; may cost a call",
+            s.DecisionTest,
+            s.DecisionTestBody,
+            refusals=(400, 413),
+        ),
+        Route(
+            "GET",
+            "/api/combos/decision-discovery",
+            decisions.discovery,
+            "Decision services",
+            s.DecisionDiscovery,
+            query=("q",),
+        ),
+        Route(
+            "GET",
+            "/api/combos/jev-template",
+            decisions.template,
+            "The combo jev-auto as it is proposed",
+            s.ComboTemplate,
+            query=("provider",),
         ),
         Route("GET", "/api/providers", providers.list_all, "The providers", s.ProviderRow, many=True),
         Route(

@@ -17,7 +17,7 @@ from combos.cli.provider_test import test_provider
 from combos.core.config import Adapter, AuthMode, Config, ProviderConfig
 from combos.core.config_provider import KeyTransport
 from combos.core.config_types import near_miss
-from combos.core.names import derived_key_variable
+from combos.core.names import TYPESAFE_PROVIDER, derived_key_variable
 from combos.core.presets import PRESETS, Preset, preset
 from combos.core.secrets import variable_of
 
@@ -258,6 +258,6 @@ def _variables(name: str, row: ProviderConfig, chosen: Preset | None) -> tuple[s
     if row.api_key is not None:
         named = variable_of(row.api_key.get_secret_value())
         return (named,) if named else ()
-    if chosen is not None and row.adapter is Adapter.JEV_DECISION:
-        return chosen.variables
+    if row.adapter is Adapter.JEV_DECISION:  # only TypeSafe's own row looks further than its apiKey
+        return chosen.variables if chosen is not None and name == TYPESAFE_PROVIDER else ()
     return (derived_key_variable(name),)
