@@ -53,6 +53,16 @@ INVALID = "invalid_request_error"
                 None,
             ),
         ),
+        (
+            errors.recursive_decision("main"),
+            (
+                400,
+                INVALID,
+                "recursive_decision",
+                "A decision cannot ask combo main: it decides itself",
+                None,
+            ),
+        ),
         (errors.forbidden("no key"), (403, "permission_error", "forbidden", "no key", None)),
         (
             errors.body_too_large(10),

@@ -18,6 +18,7 @@ from combos.core.effort import (
 from combos.core.facts import Dialect
 from combos.core.registry import Provider, Target, UnknownCombo, is_canonical_chatgpt
 from combos.engine.billing_header import without_billing_header
+from combos.engine.gemini_effort import gemini_effort
 from combos.engine.request import TurnRequest
 from combos.engine.select import Pick
 from combos.wire.request import RequestFacts
@@ -70,6 +71,8 @@ def _decided(
 ) -> Changes:
     if crossing:
         return decided_crossing_changes(facts.dialect, facts.document, policy, effort)
+    if facts.dialect is Dialect.GEMINI:
+        return gemini_effort(facts.document, target, effort)
     return decided_changes(facts.dialect, facts.document, target.model, policy, effort)
 
 
