@@ -567,6 +567,36 @@ async def test_the_listener_has_an_address_and_tells_the_command_line(api: Stage
     assert not runtime.exists()
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nBad Header\r\n\r\n",
+        b"PUT /api/combos HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\nX-Combos-API-Key: "
+        + TOKEN.encode()
+        + b"\r\n\r\n{",
+        b"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Combos-API-Key: " + TOKEN.encode() + b"\r\n\r\n",
+    ],
+)
+async def test_broken_requests_and_early_leavers_are_no_news(
+    api: Stage, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    server = AdminServer(api.server.parts)
+    address = await server.start("127.0.0.1", 0)
+    try:
+        _, writer = await asyncio.open_connection(*address)
+        writer.write(data)
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        writer.transport.abort()
+        for _ in range(20):
+            api.activity.bus.publish("e", 1, {"x": "y" * 1000})
+            await asyncio.sleep(0.002)
+    finally:
+        await server.close()
+    assert not [record for record in caplog.records if record.levelname not in ("DEBUG", "INFO")]
+
+
 async def test_a_fault_of_our_own_is_logged_and_told_in_the_same_shape(
     api: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -68,7 +68,7 @@ def test_health_and_readiness(running: Running) -> None:
     assert done.exit_code == 0
     assert done.stdout.startswith("ok  http://127.0.0.1:")
     assert json.loads(ocx(running.path, "health", "--json").stdout)["service"] == "combos"
-    assert ocx(running.path, "ready").stdout == "ready  1 combos\n"
+    assert ocx(running.path, "ready").stdout == "ready  1 combo\n"
     assert json.loads(ocx(running.path, "ready", "--wait", "--json").stdout)["ready"] is True
 
 

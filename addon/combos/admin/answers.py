@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 from pydantic import ValidationError
 
@@ -50,8 +51,8 @@ async def as_errors(request: web.Request, handler: Handler) -> web.StreamRespons
         return error(404, f"nothing is served at {request.method} {request.path[:200]}", "not_found")
     except web.HTTPException as exc:
         return error(exc.status, exc.reason.lower(), "http_error")
-    except ConnectionError:
-        raise  # the client is gone
+    except (ConnectionError, aiohttp.ClientPayloadError, web.RequestPayloadError):
+        return error(400, "the request broke off", "request_broken")  # nobody is there to read it
     except Exception:
         logger.warning("combos: the management API failed", exc_info=True)
         return error(500, "internal error; see the log", "internal_error")

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -28,6 +29,14 @@ _SHUTDOWN_S = 1.0
 
 class PortInUseError(Exception):
     """Something else listens where the management API should."""
+
+
+class _Hushed(logging.LoggerAdapter[logging.Logger]):
+    """What the HTTP server says about broken requests, which anybody on this machine can send: worth a look, no more."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """As DEBUG."""
+        super().log(min(level, logging.DEBUG), msg, *args, **kwargs)
 
 
 class AdminServer:
@@ -56,7 +65,9 @@ class AdminServer:
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address. Raises `PortInUseError`, and `OSError` for an address that is not ours."""
         self.open_token()
-        runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
+        runner = web.AppRunner(
+            self._app, access_log=None, logger=_Hushed(logger), handle_signals=False, shutdown_timeout=_SHUTDOWN_S
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()

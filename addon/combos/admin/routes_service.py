@@ -1,6 +1,7 @@
 """The process over HTTP: health, readiness, configuration without secrets, events as they happen."""
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -84,8 +85,14 @@ class ServiceRoutes:
 
 async def _stream(request: web.Request, listener: Listener) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
-    await response.prepare(request)
-    await response.write(f"retry: {_RETRY_MS}\n\n".encode())
+    with contextlib.suppress(ConnectionError):  # the listener has gone: that is how streams end
+        await response.prepare(request)
+        await response.write(f"retry: {_RETRY_MS}\n\n".encode())
+        await _tell(response, listener)
+    return response
+
+
+async def _tell(response: web.StreamResponse, listener: Listener) -> None:
     while True:
         try:
             async with asyncio.timeout(KEEP_ALIVE_S):
@@ -94,7 +101,7 @@ async def _stream(request: web.Request, listener: Listener) -> web.StreamRespons
             await response.write(b": keep-alive\n\n")
             continue
         if event is None:
-            return response
+            return
         await response.write(_frame(event))
 
 

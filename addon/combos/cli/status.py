@@ -87,7 +87,7 @@ def ready(config: str | None, wait: bool, timeout: float, as_json: bool) -> None
         emit_json(body)
     else:
         note = "" if body["configValid"] else "  (the file is not valid; the last good configuration is in force)"
-        click.echo(f"ready  {body['combos']} combos{note}")
+        click.echo(f"ready  {body['combos']} combo{'' if body['combos'] == 1 else 's'}{note}")
 
 
 @click.command("state", cls=Command)
