@@ -11,6 +11,7 @@ from combos.core.cooldown import cooldown_for
 from combos.core.facts import Dialect, Headers, Now, TransportFault
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import classify
+from combos.core.pools import PoolKind, PoolNote, spared
 from combos.core.transport import transport_facts
 from combos.wire.dialect import FailureTerminal, inspector, whole_answer
 from combos.wire.envelope import failure_facts, stream_failure_facts
@@ -18,12 +19,6 @@ from combos.wire.envelope import failure_facts, stream_failure_facts
 CASES = json.loads((Path(__file__).parents[1] / "data" / "classification-cases.json").read_text())
 
 NOT_AN_ATTEMPT = {
-    "pool-429-cooled": "credential pools stand outside the failure rules: they know which account was cooled",
-    "pool-429-codex-cooled": "as above",
-    "pool-429-unidentified": "as above",
-    "pool-429-notcooled": "as above",
-    "pool-503-cooled": "as above",
-    "pool-keys-429": "as above",
     "rs-undeclared": "tool catalogs of in-process adapters: this product relays bytes",
     "rs-declared": "as above",
     "rs-undeclared-late": "as above",
@@ -50,7 +45,7 @@ def test_every_case_is_decided_or_named() -> None:
     assert NOT_AN_ATTEMPT.keys() <= {case["id"] for case in CASES}
     assert len(DECIDED) == 308 - len(NOT_AN_ATTEMPT)
     others = {case["group"] for case in CASES if case["id"] in NOT_AN_ATTEMPT}
-    assert others == {"pool", "stream_responses", "transport"}
+    assert others == {"stream_responses", "transport"}
 
 
 @pytest.mark.parametrize("case", DECIDED, ids=lambda case: case["id"])
@@ -72,10 +67,16 @@ def outcome(case: Mapping[str, object]) -> Outcome:
     facts = attempt(case)
     if facts is None:
         return "commit", "none", None
-    verdict = classify(facts)
+    verdict = spared(classify(facts), facts.status, member_of(case))
     cooldown_ms = case.get("combo", {}).get("cooldownMs")
     cooldown = cooldown_for(verdict, facts, cooldown_ms=cooldown_ms, now=now_of(case))
     return "hop" if verdict.hop else "stop", str(verdict.scope), cooldown.ms if cooldown else None
+
+
+def member_of(case: Mapping[str, object]) -> PoolNote | None:
+    """The member of a credential pool that failed, as its pool notes it."""
+    pool = case.get("pool")
+    return None if pool is None else PoolNote(PoolKind(pool["kind"]), pool["account"], pool["account_cooled"])
 
 
 def attempt(case: Mapping[str, object]) -> FailureFacts | None:

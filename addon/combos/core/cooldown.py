@@ -5,7 +5,7 @@ fallback and the default. Only headers are signals: a delay in prose changes not
 are stored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from combos.core import prose
 from combos.core.facts import Cooldown, Now, Scope, Verdict
@@ -36,9 +36,7 @@ def _codex_reset(facts: FailureFacts, _configured: int | None, now: Now) -> int 
     """The soonest reset ahead. The headers ride on every reply, so the failure itself has to speak of a quota."""
     if facts.status not in (402, 429) and not _is_quota_failure(facts):
         return None
-    moments = (_reset_ms(value) for value in facts.signals.codex_resets)
-    ahead = [moment - now.epoch_ms for moment in moments if moment is not None and moment > now.epoch_ms]
-    return min(ahead) if ahead else None
+    return codex_reset_ms(facts.signals.codex_resets, now.epoch_ms)
 
 
 def _configured(_facts: FailureFacts, configured: int | None, _now: Now) -> int | None:
@@ -85,6 +83,13 @@ def cooldown_for(verdict: Verdict, facts: FailureFacts, *, cooldown_ms: int | No
         if value is not None:
             return Cooldown(max(1, value if ceiling is None else min(value, ceiling)), name)
     raise AssertionError("the default source always has a value")
+
+
+def codex_reset_ms(values: Iterable[str], epoch_ms: int) -> int | None:
+    """Milliseconds to the soonest reset ahead that the headers state; None when they state none."""
+    moments = (_reset_ms(value) for value in values)
+    ahead = [moment - epoch_ms for moment in moments if moment is not None and moment > epoch_ms]
+    return min(ahead) if ahead else None
 
 
 def _is_quota_failure(facts: FailureFacts) -> bool:

@@ -23,15 +23,22 @@ class Reason(StrEnum):
     SELF_LOOP = "self_loop"
     ENCRYPTED_TASK = "encrypted_task"
     QUOTA = "quota"
+    BUDGET = "budget"
     TRIED = "tried"
     COOLING = "cooling"
+
+
+def within_budget(_target: Target) -> bool:
+    """No budget is spent: what holds where none is configured."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """What one request asks of a target. `can_speak` is False when the request is known not to be sayable in the
-    target's wire format. `unusable` names why a provider cannot be called, None when it can;
-    `spent` tells exhausted quota; `tried` holds target keys already asked; `cooling_ms` is 0 when not cooling."""
+    target's wire format. `unusable` names why a provider cannot be called, None when it can; `spent` tells exhausted
+    quota, `over_budget` a spent budget of the configuration; `tried` holds target keys already asked; `cooling_ms` is 0
+    when not cooling."""
 
     can_speak: Callable[[Target], bool]
     encrypted: bool
@@ -39,6 +46,7 @@ class Constraints:
     spent: Callable[[Target], bool]
     tried: Container[str]
     cooling_ms: Callable[[Target], int]
+    over_budget: Callable[[Target], bool] = within_budget
 
 
 def _missing(target: Target, _asked: Constraints) -> str | None:
@@ -71,6 +79,10 @@ def _spent(target: Target, asked: Constraints) -> str | None:
     return Reason.QUOTA if asked.spent(target) else None
 
 
+def _over_budget(target: Target, asked: Constraints) -> str | None:
+    return Reason.BUDGET if asked.over_budget(target) else None
+
+
 def _tried(target: Target, asked: Constraints) -> str | None:
     return Reason.TRIED if target.key in asked.tried else None
 
@@ -82,7 +94,8 @@ def _cooling(target: Target, asked: Constraints) -> str | None:
 type Rule = Callable[[Target, Constraints], str | None]
 
 STANDING: tuple[Rule, ...] = (
-    _missing, _disabled, _decision_only, _unsupported, _unusable, _unreadable, _spent, _tried,
+    _missing, _disabled, _decision_only, _unsupported, _unusable, _unreadable, _spent, _over_budget,
+    _tried,
 )  # fmt: skip
 """The rules that no waiting lifts, in order; the first that gives a reason decides."""
 

@@ -10,6 +10,7 @@ from combos.core.cooldown import cooldown_for
 from combos.core.facts import Dialect, Now, Scope, TransportFault, Verdict
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import CONTEXT_OVERFLOW, classify
+from combos.core.pools import spared
 from combos.core.recall import Completion, remember
 from combos.core.transport import transport_facts
 from combos.engine.attempt import Attempt
@@ -87,7 +88,7 @@ class Accounting:
             self.state.bind_turn_state(value, attempt.pick.target, now)
 
     def _classify(self, attempt: Attempt, facts: FailureFacts) -> Verdict:
-        verdict = classify(facts)
+        verdict = spared(classify(facts), facts.status, attempt.pool)
         origin = attempt.pick.origin
         if verdict.rule == CONTEXT_OVERFLOW and origin is not None:
             return Verdict(verdict.rule, hop=origin.combo.config.context_overflow is ContextOverflow.HOP)

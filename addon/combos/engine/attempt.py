@@ -13,6 +13,7 @@ from functools import partial
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Headers, Now, TransportFault
 from combos.core.failure_facts import FailureFacts
+from combos.core.pools import PoolNote
 from combos.core.transport import ERROR_TYPE, transport_facts, transport_message
 from combos.engine.commands import Limit
 from combos.engine.events import ChunkReceived, Ended, Failed, HeadReceived
@@ -69,6 +70,7 @@ class Attempt:
         """The id of the answer, as far as the record was written."""
         self.status = 0
         self.headers: Headers = ()
+        self.pool: PoolNote | None = None
         self._request = request
         self._options = options
         self._inspects = inspects
@@ -161,8 +163,9 @@ class Attempt:
 
     def _awaiting_head(self, event: AttemptEvent) -> Step:
         match event:
-            case HeadReceived(status=status, headers=headers):
+            case HeadReceived(status=status, headers=headers, pool=pool):
                 self.status, self.headers, self.record.status = status, headers, status
+                self.pool, self.record.account = pool, pool.member if pool is not None else None
                 return self._at_head()
             case Failed(fault=fault):
                 return self._broken(fault)

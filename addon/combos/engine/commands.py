@@ -30,12 +30,13 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Open an exchange; its events carry `attempt`."""
+    """Open an exchange; its events carry `attempt`. `spares`: a later target of the request has the same provider."""
 
     attempt: int
     target: Target
     request: OutboundRequest
     timeouts: Timeouts
+    spares: bool = False
 
 
 @dataclass(frozen=True, slots=True)

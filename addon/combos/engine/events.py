@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from combos.core.facts import Headers, TransportFault
+from combos.core.pools import PoolNote
 from combos.engine.record import DecisionRecord
 
 
@@ -27,11 +28,12 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class HeadReceived:
-    """Status and headers of a target's answer."""
+    """Status and headers of a target's answer; `pool` names the member of a credential pool that it belongs to."""
 
     attempt: int
     status: int
     headers: Headers
+    pool: PoolNote | None = None
 
 
 @dataclass(frozen=True, slots=True)

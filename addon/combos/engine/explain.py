@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from combos.core.config_combo import CooldownWaitPolicy, Strategy
 from combos.core.cooldowns import CooldownKey
-from combos.core.eligibility import Constraints, reason_out
+from combos.core.eligibility import Constraints, reason_out, within_budget
 from combos.core.facts import Now
 from combos.core.registry import Combo, Provider, Registry, Target
 from combos.core.strategies import Evidence, RotationState, choose
@@ -60,11 +60,12 @@ def explain(
     spent: Callable[[Target], bool] = lambda _: False,
     reset_at: Callable[[Target], int | None] = lambda _: None,
     can_speak: Callable[[Target], bool] = lambda _: True,
+    over_budget: Callable[[Target], bool] = within_budget,
 ) -> Explanation:
     """Explain `combo` for a request without special constraints. `unusable`, `spent` and `reset_at` as for a turn."""
     asked = Constraints(
         can_speak, encrypted=False, unusable=unusable, spent=spent, tried=(),
-        cooling_ms=lambda target: state.cooling_ms(combo, target, now),
+        cooling_ms=lambda target: state.cooling_ms(combo, target, now), over_budget=over_budget,
     )  # fmt: skip
     rotation = state.peek_rotation(combo.id)
     reasons = {target.key: reason_out(target, asked) for target in combo.targets}

@@ -41,6 +41,7 @@ def direct_reason(request: TurnRequest, speech: Speech, target: Target, now: Now
         encrypted=is_encrypted(request),
         unusable=request.unusable,
         spent=lambda _: False,
+        over_budget=request.over_budget,
         tried=(),
         cooling_ms=lambda _: 0,
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from combos.core.facts import Cooldown, Verdict
+from combos.core.facts import Cooldown, Dialect, Surface, Verdict
 from combos.core.names import target_key
 
 
@@ -39,6 +39,12 @@ class AttemptRecord:
     response_model: str | None = None
     dropped: tuple[str, ...] = ()
     """What translation left out of the request, in the client's words."""
+    dialect: Dialect | None = None
+    """What the target speaks: its counts of tokens have the meaning they have there."""
+    sends: int = 1
+    """Physical sends: more than one when a credential pool passed the request on to another member."""
+    account: str | None = None
+    """The configured id of the pool member that the answer belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class DecisionRecord:
 
 @dataclass(slots=True)
 class TurnRecord:
-    """One logical request of a client."""
+    """One logical request of a client. `id` is unique to it; `dialect` and `surface` are how it was asked."""
 
     requested_model: str
     combo: str | None
@@ -80,6 +86,9 @@ class TurnRecord:
     waits_ms: list[int] = field(default_factory=list)
     reason: str = ""
     decision: DecisionRecord | None = None
+    id: str = ""
+    dialect: Dialect | None = None
+    surface: Surface | None = None
 
 
 def trail(record: TurnRecord) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from combos.core.config_combo import Affinity, CooldownWaitPolicy
+from combos.core.config_combo import Affinity, CooldownWaitPolicy, Strategy
 from combos.core.eligibility import Constraints, Reason, reason_out, standing_reason
 from combos.core.facts import Now
 from combos.core.registry import Combo, Target
@@ -177,6 +177,7 @@ class Selector:
             encrypted=encrypted,
             unusable=self.request.unusable,
             spent=self.request.spent,
+            over_budget=self.request.over_budget,
             tried=tried,
             cooling_ms=lambda target: state.cooling_ms(combo, target, now),
         )
@@ -208,6 +209,14 @@ _UNASKED = (
     Reason.UNSUPPORTED,
     Reason.ENCRYPTED_TASK,
 )
+
+
+def has_sibling(pick: Pick, tried: Collection[str]) -> bool:
+    """Whether a failover combo has another target at the pick's provider that was not asked yet."""
+    if pick.origin is None or pick.origin.combo.config.strategy is not Strategy.FAILOVER:
+        return False
+    provider = pick.target.provider_name
+    return any(other.provider_name == provider and other.key not in tried for other in pick.origin.combo.targets)
 
 
 def only_unsupported(reasons: dict[str, str | None]) -> bool:

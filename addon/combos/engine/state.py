@@ -15,6 +15,8 @@ from combos.core.facts import Cooldown, Now, Scope, Verdict
 from combos.core.recall import LaneKey, RecallStore
 from combos.core.registry import Combo, Registry, Target
 from combos.core.strategies import RotationState
+from combos.engine.pools import PoolBook
+from combos.engine.quota import QuotaBook
 
 AFFINITY_LIMIT = 4_096
 AFFINITY_TTL_MS = 30 * 60_000
@@ -44,6 +46,8 @@ class EngineState:
         self._responses: ExpiringMap[bytes, str] = ExpiringMap(RESPONSES_LIMIT, RESPONSES_TTL_MS)
         self._makers: ExpiringMap[LaneKey, frozenset[str]] = ExpiringMap(MAKERS_LIMIT, MAKERS_TTL_MS)
         self.recall = RecallStore()
+        self.pools = PoolBook()
+        self.quota = QuotaBook()
         self._generation = 0
         self._live: frozenset[tuple[str, str]] = frozenset()
 
@@ -158,12 +162,15 @@ class EngineState:
             state.keep(target.key for target in registry.combos[combo].targets)
         keys = {key for _, key in self._live}
         self._affinity.drop_where(lambda key: key not in keys)
+        self.pools.reconcile(registry)
+        self.quota.reconcile(registry)
         recall.reconcile(self.recall, registry)
 
     def sweep(self, now: Now) -> int:
         """Drop what has expired; returns how many entries went."""
         stores = (self.cooldowns, self._affinity, self._issuers, self._responses, self._makers)
         swept = sum(store.sweep(now.mono_ms) for store in stores)
+        swept += self.quota.sweep(now)
         return swept + recall.sweep(self.recall, now.mono_ms)
 
 

@@ -15,14 +15,14 @@ from combos.core.registry import ComboRoute, DirectRoute
 from combos.engine import answers, gates
 from combos.engine.accounting import Accounting
 from combos.engine.attempt import Attempt, AttemptEvent
-from combos.engine.budget import SendBudget, SendKind
+from combos.engine.budget import Denial, SendBudget, SendKind
 from combos.engine.commands import Command, Decide, Limit, Relay, Send, Wait
 from combos.engine.delivery import Delivery, ends_well
 from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, Started, WaitOver
 from combos.engine.outbound import outbound_request, timeouts_for
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
-from combos.engine.select import Pick, Selection, Selector
+from combos.engine.select import Pick, Selection, Selector, has_sibling
 from combos.engine.speech import Speech
 from combos.engine.state import EngineState, PickedFrom
 from combos.engine.steps import Answered, Given, Live, Ready, Refused, Whole
@@ -44,7 +44,14 @@ class Turn:
         self._selector = self._make_selector()
         combo = self._selector.origin.combo if self._selector else None
         self._budget = budget or SendBudget(len(combo.targets) if combo else 1)
-        self.record = TurnRecord(request.facts.model, combo.id if combo else None, 0)
+        self.record = TurnRecord(
+            request.facts.model,
+            combo.id if combo else None,
+            0,
+            id=request.seed,
+            dialect=request.facts.dialect,
+            surface=request.facts.surface,
+        )
         self._client = Delivery(request, self.record)
         self._accounts = Accounting(request, state, counts=combo is not None and not self._auxiliary)
         self._tried: set[str] = set()
@@ -69,6 +76,13 @@ class Turn:
         if not self._client.finished:
             self._dispatch(event, now)
         return self._client.take()
+
+    def charge(self, attempt: int) -> Denial | None:
+        """Charge one further send of an attempt that is under way, with another credential; or say why not."""
+        denial = self._budget.charge()
+        if denial is None and attempt < len(self.record.attempts):
+            self.record.attempts[attempt].sends += 1
+        return denial
 
     def _looked_at(self, owner: Attempt, data: bytes, now: Now) -> list[Command]:
         """Relay a chunk that showed the stream's terminal, or the last comment of an owner that fell silent."""
@@ -223,7 +237,9 @@ class Turn:
 
     def _send(self, pick: Pick, kind: SendKind, now: Now) -> None:
         target = pick.target
-        record = AttemptRecord(len(self.record.attempts), target.provider_name, target.model, now.mono_ms)
+        record = AttemptRecord(
+            len(self.record.attempts), target.provider_name, target.model, now.mono_ms, dialect=target.dialect
+        )
         words = self._speech.words(pick, record.ordinal, now)
         record.dropped = words.dropped
         request = outbound_request(self._request, target, words, self._state, now)
@@ -241,7 +257,7 @@ class Turn:
         self.record.attempts.append(record)
         self._client.flying[record.ordinal] = attempt
         self._tried.add(target.key)
-        self._client.out.append(Send(record.ordinal, target, request, timeouts))
+        self._client.out.append(Send(record.ordinal, target, request, timeouts, has_sibling(pick, self._tried)))
         self._arm(attempt, kind)
 
     # -- opt-in timers

@@ -6,12 +6,13 @@ are returned for `authMode: forward` only; whether this caller's may be forwarde
 
 import asyncio
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from combos.core.config_provider import Adapter, AuthMode, KeyTransport, ProviderConfig
 from combos.core.facts import Headers
 from combos.core.registry import Provider
 from combos.core.secrets import Keychain, MissingSecret, Secret, pool_secrets, provider_secret
+from combos.upstream.accounts import Account, AccountFiles
 
 NO_CREDENTIALS = "no_credentials"
 
@@ -41,6 +42,7 @@ def auth_headers(
     environ: Mapping[str, str],
     caller_headers: Headers | None,
     keychain: Keychain | None = None,
+    accounts: AccountFiles | None = None,
 ) -> Headers:
     """The credential headers for a provider's own host; empty when it needs none or has none.
 
@@ -51,13 +53,20 @@ def auth_headers(
             return ()
         case AuthMode.FORWARD:
             return tuple(pair for pair in caller_headers or () if pair[0].lower() in _CALLER_CREDENTIALS)
+        case AuthMode.OAUTH if provider.config.account_pool:
+            tokens = (one.token for one in _accounts(provider, accounts))
+            return tuple((_BEARER, b"Bearer " + token.encode()) for token in tokens)[:1]
         case _:
             secret = secret_of(provider, environ, keychain)
-            return (_header(provider.config, secret.reveal()),) if isinstance(secret, Secret) else ()
+            return (key_header(provider.config, secret.reveal()),) if isinstance(secret, Secret) else ()
 
 
 def usable(
-    provider: Provider, environ: Mapping[str, str], forwardable: bool, keychain: Keychain | None = None
+    provider: Provider,
+    environ: Mapping[str, str],
+    forwardable: bool,
+    keychain: Keychain | None = None,
+    accounts: AccountFiles | None = None,
 ) -> str | None:
     """Why a provider has no credentials for a request (`no_credentials`), or None when it has what it needs.
 
@@ -68,6 +77,8 @@ def usable(
             return None
         case AuthMode.FORWARD:
             return None if forwardable else NO_CREDENTIALS
+        case AuthMode.OAUTH if provider.config.account_pool:
+            return None if any(_accounts(provider, accounts)) else NO_CREDENTIALS
         case _:
             return None if isinstance(secret_of(provider, environ, keychain), Secret) else NO_CREDENTIALS
 
@@ -88,7 +99,16 @@ def secret_of(
     return provider_secret(provider.name, provider.config, environ, keychain)
 
 
-def _header(config: ProviderConfig, key: str) -> tuple[bytes, bytes]:
+def _accounts(provider: Provider, accounts: AccountFiles | None) -> Iterator[Account]:
+    """The accounts of a provider's pool that have a token now."""
+    for row in provider.config.account_pool if accounts is not None else ():
+        found = accounts.read(row.token_file) if accounts is not None else None
+        if isinstance(found, Account):
+            yield found
+
+
+def key_header(config: ProviderConfig, key: str) -> tuple[bytes, bytes]:
+    """The header field in which a key travels to its provider."""
     name = _KEY_HEADERS.get(config.adapter, _BEARER)
     if config.auth_mode is AuthMode.OAUTH or config.api_key_transport is KeyTransport.BEARER:
         name = _BEARER

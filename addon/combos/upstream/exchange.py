@@ -11,6 +11,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from combos.core.facts import Headers, TransportFault
+from combos.core.pools import PoolNote
 from combos.upstream.connector import Watch
 from combos.upstream.faults import Phase, UpstreamFault, fault_of
 
@@ -36,6 +37,7 @@ class Answer:
         "_where",
         "headers",
         "peername",
+        "pool",
         "status",
     )
 
@@ -43,6 +45,7 @@ class Answer:
         self.status: int = response.status
         self.headers: Headers = response.raw_headers
         self.peername = watch.peername
+        self.pool: PoolNote | None = None
         self._response = response
         self._content = response.content
         self._watch = watch
