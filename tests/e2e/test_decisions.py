@@ -21,14 +21,22 @@ LIMIT_S = 10
 LADDER = {"reasoningEfforts": ["low", "medium", "high"]}
 
 
-def decided(wire: Wire, *, provider: str | None = "tev", combo: Mapping[str, Any] | None = None, **stubs: Any) -> Case:
+def decided(
+    wire: Wire,
+    *,
+    provider: str | None = "tev",
+    combo: Mapping[str, Any] | None = None,
+    adapters: Mapping[str, str] | None = None,
+    **stubs: Any,
+) -> Case:
     """A combo of strategy jev over the stubs `alpha` and `beta`, which have a ladder."""
     method = {"decisionProvider": provider} if provider else {}
     answers = {"alpha": wire.answers("alpha-ok"), "beta": wire.answers("beta-ok")} | stubs
+    adapters = adapters or {}
     return Case(
         wire,
         combo={"strategy": "jev", **method, **(combo or {})},
-        providers=dict.fromkeys(answers, LADDER),
+        providers={name: {**LADDER, "adapter": adapters.get(name, wire.adapter)} for name in answers},
         **answers,
     )
 
@@ -77,6 +85,15 @@ async def test_the_chosen_pair_is_dispatched(wire: Wire, confdir: Path) -> None:
         (flow,) = on.flows
         assert flow.metadata["combos"]["decision"]["gate"] == "apply"
         assert "systemone apply" in flow.comment
+
+
+async def test_the_effort_reaches_a_target_of_another_dialect(confdir: Path) -> None:
+    case = decided(R, beta=C.answers("beta-ok"), adapters={"beta": C.adapter})
+    async with SystemOne() as service, stage(confdir, case, document=services(service)) as on:
+        answer = await on.ask(case, reasoning={"effort": "low"})
+    assert b"beta-ok" in answer.body
+    assert b"response.completed" in answer.body
+    assert effort_in(case.requests[0], C) == "high"
 
 
 async def test_a_caller_shows_nothing_of_itself_to_the_service(confdir: Path) -> None:
