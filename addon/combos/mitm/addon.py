@@ -18,6 +18,7 @@ from combos.core.registry import Registry
 from combos.mitm import announce, management, tls_options
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
+from combos.mitm.hooks import RememberedHooks
 from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses
 from combos.mitm.layer import StreamedResponses
 from combos.mitm.options import Settings, declare, parse
@@ -44,6 +45,7 @@ class Combos:
         self._watch: ConfigWatch | None = None
         self._demo: SimulatedProviders | None = None
         self._admin: AdminServer | None = None
+        self._hooks: RememberedHooks | None = None
         self._is_running = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -75,10 +77,14 @@ class Combos:
     def running(self) -> None:
         """Hook: the event loop runs and the ports are known."""
         self._is_running = True
+        self._hooks = RememberedHooks(ctx.master.addons)
+        self._hooks.install()
         self._start(self._begin(), "combos start")
 
     def done(self) -> None:
         """Hook: the addon goes. Everything it started ends with it."""
+        if self._hooks is not None:
+            self._hooks.remove()
         for task in self._tasks:
             task.cancel()
         if self.service is not None:

@@ -11,6 +11,11 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from mitmproxy import ctx
+
+# `AddonManager`: `trigger_event`, `register`, `remove` and `clear` are looked up on the instance first, so that they
+#   can be replaced there; `chain` holds the top-level addons in order. `traverse` yields an addon, then its sub-addons.
+#   `safecall` logs an addon's exception and lets `AddonHalt` pass.
+from mitmproxy.addonmanager import AddonManager, safecall, traverse
 from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
 from mitmproxy.net.http.validate import parse_content_length
@@ -63,6 +68,7 @@ from mitmproxy.utils.asyncio_utils import create_task
 from mitmproxy.utils.human import parse_size
 
 __all__ = [
+    "AddonManager",
     "CloseConnection",
     "Command",
     "CommandGenerator",
@@ -86,6 +92,7 @@ __all__ = [
     "SendHttp",
     "Start",
     "TransportWriter",
+    "addon_chain",
     "builtin_next_layer",
     "client_transport",
     "connection_handler",
@@ -95,7 +102,9 @@ __all__ = [
     "listen_addresses",
     "parse_content_length",
     "parse_size",
+    "safecall",
     "store_content",
+    "traverse",
 ]
 
 
@@ -171,3 +180,8 @@ def lazy_unless_chosen() -> None:
     """
     if ctx.options._options["connection_strategy"].value is unset:
         ctx.options.update(connection_strategy="lazy")
+
+
+def addon_chain(manager: AddonManager) -> tuple[object, ...]:
+    """The top-level addons in the order in which hooks reach them."""
+    return tuple(manager.chain)

@@ -1,0 +1,85 @@
+"""Firing hooks without asking every addon for every hook: mitmproxy's own dispatch, with the answers remembered.
+
+mitmproxy looks through all its forty addons for each of the eight hooks of a request, which costs as much as the whole
+exchange with a target. Who implements a hook changes only when an addon comes or goes. Order, nesting, halting and
+the handling of errors are mitmproxy's.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+
+from mitmproxy.exceptions import AddonHalt
+from mitmproxy.hooks import Hook
+
+from combos.mitm.internals import AddonManager, addon_chain, safecall, traverse
+
+type _Handler = Callable[..., Awaitable[None] | None]
+# One entry for each addon of the chain that handles the hook, with its sub-addons.
+type _Table = tuple[tuple[_Handler, ...], ...]
+
+
+class RememberedHooks:
+    """Takes the place of a manager's `trigger_event` between `install` and `remove`."""
+
+    def __init__(self, manager: AddonManager) -> None:
+        self._manager = manager
+        self._tables: dict[str, _Table | None] = {}
+
+    def install(self) -> None:
+        """Begin. Whoever is registered or removed from now on makes everything be looked up again."""
+        manager = self._manager
+        vars(manager).update(
+            trigger_event=self.trigger_event,
+            register=self._forgetting(manager.register),
+            remove=self._forgetting(manager.remove),
+            clear=self._forgetting(manager.clear),
+        )
+
+    def remove(self) -> None:
+        """End: the manager is as it was."""
+        for name in ("trigger_event", "register", "remove", "clear"):
+            vars(self._manager).pop(name, None)
+
+    async def trigger_event(self, event: Hook) -> None:
+        """Call every handler of the hook, one after another."""
+        name = event.name
+        table = self._tables.get(name, ())
+        if name not in self._tables:
+            table = self._tables[name] = self._look_up(name)
+        if table is None:
+            await type(self._manager).trigger_event(self._manager, event)
+            return
+        arguments = event.args()
+        for handlers in table:
+            try:
+                for handler in handlers:
+                    result = handler(*arguments)
+                    if result is not None and inspect.isawaitable(result):
+                        await result
+            except AddonHalt:
+                return
+            except Exception:
+                with safecall():
+                    raise
+
+    def _look_up(self, name: str) -> _Table | None:
+        """The handlers; None for a hook that mitmproxy has to judge itself, such as one that cannot be called."""
+        found = []
+        for addon in addon_chain(self._manager):
+            members = [getattr(each, name, None) for each in traverse([addon])]
+            handlers = tuple(member for member in members if member)
+            if not all(callable(handler) for handler in handlers):
+                return None
+            if handlers:
+                found.append(handlers)
+        return tuple(found)
+
+    def _forgetting[**P, R](self, method: Callable[P, R]) -> Callable[P, R]:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            self._tables.clear()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self._tables.clear()
+
+        return call

@@ -1,0 +1,174 @@
+"""Remembered hooks behave as mitmproxy's own dispatch does, whatever comes, goes, halts or fails."""
+
+import asyncio
+import logging
+import types
+from collections.abc import Iterator
+
+import pytest
+from mitmproxy import hooks
+from mitmproxy.addonmanager import AddonManager
+from mitmproxy.exceptions import AddonHalt
+from mitmproxy.proxy.layers.http import HttpRequestHook
+from mitmproxy.test import taddons, tflow
+
+from combos.mitm.hooks import RememberedHooks
+
+EVENT = HttpRequestHook(tflow.tflow())
+
+
+class Named:
+    def __init__(self, name: str, calls: list[str]) -> None:
+        self.name = name
+        self.calls = calls
+
+
+class Plain(Named):
+    def request(self, flow: object) -> None:
+        self.calls.append(self.name)
+
+
+class Awaited(Named):
+    async def request(self, flow: object) -> None:
+        await asyncio.sleep(0)
+        self.calls.append(self.name)
+
+
+class Halting(Plain):
+    def request(self, flow: object) -> None:
+        super().request(flow)
+        raise AddonHalt
+
+
+class Failing(Plain):
+    def request(self, flow: object) -> None:
+        super().request(flow)
+        raise ValueError("broken addon")
+
+
+class Group(Plain):
+    def __init__(self, name: str, calls: list[str], *addons: object) -> None:
+        super().__init__(name, calls)
+        self.addons = list(addons)
+
+
+class Idle(Named):
+    pass
+
+
+class Uncallable(Named):
+    request = "text"
+
+
+class Importing(Named):
+    request = types
+
+
+@pytest.fixture
+def manager() -> Iterator[AddonManager]:
+    with taddons.context() as context:
+        yield context.master.addons
+
+
+async def compare(manager: AddonManager, calls: list[str], caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What mitmproxy's own dispatch does, after having seen that ours does the same, twice."""
+    seen = []
+    remembered = RememberedHooks(manager)
+    for install in (False, True, True):
+        if install:
+            remembered.install()
+        calls.clear()
+        caplog.clear()
+        await manager.trigger_event(EVENT)
+        seen.append((list(calls), [record.getMessage() for record in caplog.records]))
+    remembered.remove()
+    assert seen[0] == seen[1] == seen[2]
+    return seen[0][0]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((Plain, Idle, Awaited), ["0", "2"]),
+        ((Plain, Halting, Plain), ["0", "1"]),
+        ((Failing, Plain), ["0", "1"]),
+        ((Uncallable, Plain), ["1"]),
+        ((Importing, Plain), ["1"]),
+        ((), []),
+    ],
+)
+async def test_as_mitmproxy_does(
+    kinds: tuple[type[Named], ...], expected: list[str], manager: AddonManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[str] = []
+    manager.add(*(kind(str(number), calls) for number, kind in enumerate(kinds)))
+    assert await compare(manager, calls, caplog) == expected
+
+
+async def test_sub_addons_and_a_failure_among_them(manager: AddonManager, caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[str] = []
+    manager.add(Group("g", calls, Plain("a", calls), Failing("b", calls), Plain("c", calls)), Plain("d", calls))
+    assert await compare(manager, calls, caplog) == ["g", "a", "b", "d"]
+
+
+async def test_addons_that_come_and_go(manager: AddonManager) -> None:
+    calls: list[str] = []
+    first, second = Plain("first", calls), Plain("second", calls)
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    manager.add(first)
+    await manager.trigger_event(EVENT)
+    manager.add(second)
+    await manager.trigger_event(EVENT)
+    manager.remove(first)
+    await manager.trigger_event(EVENT)
+    manager.clear()
+    await manager.trigger_event(EVENT)
+    assert calls == ["first", "first", "second", "second"]
+    remembered.remove()
+
+
+async def test_the_lifecycle_goes_through_it_and_updates_follow(manager: AddonManager) -> None:
+    class Watching(Named):
+        def request(self, flow: object) -> None:
+            self.calls.append("request")
+
+        def update(self, flows: object) -> None:
+            self.calls.append("update")
+
+    calls: list[str] = []
+    manager.add(Watching("w", calls))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await manager.handle_lifecycle(EVENT)
+    assert calls == ["request", "update"]
+    remembered.remove()
+
+
+async def test_afterwards_the_manager_is_as_it_was(manager: AddonManager) -> None:
+    before = dict(vars(manager))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    assert vars(manager) != before
+    remembered.remove()
+    assert vars(manager) == before
+    remembered.remove()
+
+
+async def test_an_error_is_logged_with_its_traceback(manager: AddonManager, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    manager.add(Failing("f", []))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await manager.trigger_event(EVENT)
+    (record,) = caplog.records
+    assert record.getMessage() == "Addon error: broken addon"
+    assert record.exc_info
+    remembered.remove()
+
+
+async def test_hooks_nobody_handles(manager: AddonManager) -> None:
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await manager.trigger_event(hooks.UpdateHook([]))
+    remembered.remove()
