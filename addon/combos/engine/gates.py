@@ -10,7 +10,7 @@ from combos.core.errors import ProxyError
 from combos.core.facts import Now
 from combos.core.registry import ComboRoute, Target, UnknownCombo
 from combos.engine.request import TurnRequest
-from combos.engine.select import Selector, only_unsupported
+from combos.engine.select import Pick, Selector, only_unsupported
 from combos.engine.speech import Speech
 from combos.engine.state import EngineState
 from combos.wire.request import bears_image, has_unreadable_task
@@ -37,7 +37,7 @@ def refusal(request: TurnRequest) -> ProxyError | None:
 def direct_reason(request: TurnRequest, speech: Speech, target: Target, now: Now) -> str | None:
     """Why the one target of a direct route cannot be asked, or None."""
     asked = Constraints(
-        can_speak=lambda named: speech.problem(named, now) is None,
+        can_speak=lambda named: speech.problem(Pick(named, None), now) is None,
         encrypted=is_encrypted(request),
         unusable=request.unusable,
         spent=lambda _: False,

@@ -46,7 +46,7 @@ class Speaker(Protocol):
 
     def is_open(self, target: Target, now: Now, /) -> bool: ...
 
-    def problem(self, target: Target, now: Now, /) -> object | None: ...
+    def problem(self, pick: Pick, now: Now, /) -> object | None: ...
 
 
 type Selection = Generator[int, Now, Pick | None]
@@ -138,7 +138,7 @@ class Selector:
         return None
 
     def _says(self, target: Target, now: Now) -> bool:
-        return self.speaker.problem(target, now) is None
+        return self.speaker.problem(Pick(target, self.origin), now) is None
 
     def _affine(self, eligible: Sequence[Target], now: Now) -> Target | None:
         if self.origin.combo.config.affinity is not Affinity.CONVERSATION:

@@ -13,7 +13,7 @@ import orjson
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Now, Surface
-from combos.core.registry import ComboRoute, Provider, Target, is_canonical_chatgpt
+from combos.core.registry import Combo, ComboRoute, Provider, Target, is_canonical_chatgpt
 from combos.engine.changes import body_changes, changed, cleaned, holds_native_state, holds_ours, must_strip
 from combos.engine.request import TurnRequest
 from combos.engine.select import Choice, Pick
@@ -50,7 +50,7 @@ class Speech:
             facts.dialect is Dialect.RESPONSES and b"compaction_trigger" in facts.body and compaction_trigger(facts)
         )
         self._holds_ours: bool | None = None
-        self._made: dict[tuple[str, Choice | None], tuple[Target, Words | Unsupported]] = {}
+        self._made: dict[tuple[str, Choice | None], tuple[Pick, Words | Unsupported]] = {}
 
     # -- may it be asked
 
@@ -61,25 +61,25 @@ class Speech:
             return refused
         if self._facts.surface is Surface.COUNT_TOKENS and target.dialect is not self._facts.dialect:
             return _COUNT
-        found = self._found(target, None)
+        found = self._looked_at(target)
         return found if isinstance(found, Unsupported) else None
 
     def is_open(self, target: Target, now: Now) -> bool:
         """Whether only building its request can tell if the target can be asked."""
-        return self._found(target, None) is None and (self._crosses(target) or self._must_clean(target, now))
+        return self._looked_at(target) is None and (self._crosses(target) or self._must_clean(target, now))
 
-    def problem(self, target: Target, now: Now) -> Unsupported | None:
+    def problem(self, pick: Pick, now: Now) -> Unsupported | None:
         """Why the target cannot be asked, None when it can."""
-        known = self.known_problem(target, now)
-        if known is None and self.is_open(target, now):
-            found = self._words(Pick(target, None), now)
+        known = self.known_problem(pick.target, now)
+        if known is None and self.is_open(pick.target, now):
+            found = self._words(pick, now)
             return found if isinstance(found, Unsupported) else None
         return known
 
     def refusal(self, name: str, targets: Sequence[Target], now: Now) -> ProxyError:
-        """The refusal when none of these targets can be asked; `name` is what the client asked for."""
+        """The refusal when all of these targets have a problem; `name` is what the client asked for."""
         for target in targets:
-            problem = self.problem(target, now)
+            problem = self.known_problem(target, now)
             if problem is not None and problem.feature == _STATE and self._previous():
                 return errors.previous_response_not_found(self._previous())
             if problem is not None:
@@ -102,19 +102,20 @@ class Speech:
         return replace(words, context=replace(words.context, seed=seed, created_s=now.epoch_ms // 1000))
 
     def _words(self, pick: Pick, now: Now) -> Words | Unsupported:
-        found = self._found(pick.target, pick.choice)
-        if found is None:
-            try:
-                found = self._build(pick, now)
-            except Unsupported as problem:
-                found = problem
-            self._made[pick.target.key, pick.choice] = (pick.target, found)
+        made = self._made.get((pick.target.key, pick.choice))
+        if made is not None and made[0].target is pick.target and _combo(made[0]) is _combo(pick):
+            return made[1]
+        try:
+            found: Words | Unsupported = self._build(pick, now)
+        except Unsupported as problem:
+            found = problem
+        self._made[pick.target.key, pick.choice] = (pick, found)
         return found
 
-    def _found(self, target: Target, choice: Choice | None) -> Words | Unsupported | None:
+    def _looked_at(self, target: Target) -> Words | Unsupported | None:
         """What was made for this very target: a reload may have put another one under its key."""
-        made = self._made.get((target.key, choice))
-        return made[1] if made is not None and made[0] is target else None
+        made = self._made.get((target.key, None))
+        return made[1] if made is not None and made[0].target is target else None
 
     def _build(self, pick: Pick, now: Now) -> Words:
         target, provider = pick.target, pick.target.provider
@@ -188,6 +189,10 @@ class Speech:
         if keeper == target.key or (keeper is None and not isinstance(self._request.route, ComboRoute)):
             return None
         return Unsupported(_STATE, "refers to state kept by another provider")
+
+
+def _combo(pick: Pick) -> Combo | None:
+    return None if pick.origin is None else pick.origin.combo
 
 
 def _path(path: tuple[str, ...]) -> Path:

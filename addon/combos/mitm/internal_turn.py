@@ -4,6 +4,7 @@ It brings no credentials, headers or conversation of a caller. What it is asked 
 `combos.decision`; it only carries the commands of the turn out and keeps a bounded answer.
 """
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -70,6 +71,7 @@ def _request(around: Surroundings, registry: Registry, body: bytes) -> TurnReque
         unusable=around.unusable,
         draw=around.draw,
         decides=True,
+        seed=uuid.uuid4().hex,
     )
 
 

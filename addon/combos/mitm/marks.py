@@ -38,6 +38,7 @@ def _attempt(record: AttemptRecord) -> dict[str, object]:
         "rule": record.verdict.rule if record.verdict else None,
         "cooldown_ms": record.cooldown.ms if record.cooldown else None,
         "cooldown_source": record.cooldown.source if record.cooldown else None,
+        "dropped": list(record.dropped),
     }
 
 

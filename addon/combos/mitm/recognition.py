@@ -15,7 +15,7 @@ from combos.core.registry import Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
-from combos.wire.request import RequestFacts, peek_model, request_facts, surface_of
+from combos.wire.request import RequestFacts, path_model, peek_model, request_facts, surface_of
 
 # What is served by a turn. The others are answered elsewhere.
 _TURN_SURFACES = frozenset(Surface) - {Surface.MODELS}
@@ -104,7 +104,7 @@ def _route(
     flow: HTTPFlow, registry: Registry, body: bytes, recall: Callable[[HTTPFlow, bytes], Route | None]
 ) -> Route | None:
     """Where an explicit name leads, or a remembered one; names that Claude Code was shown are undone first."""
-    model = peek_model(body)
+    model = path_model(path_of(flow)) or peek_model(body)
     if model is None:
         return None
     return registry.resolve(decode_claude_id(model) or model) or recall(flow, body)

@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 
 from mitmproxy import ctx
@@ -95,6 +96,7 @@ class Service:
             origin=client.origin,
             lane=lane(headers),
             caller=access.caller_of(flow),
+            seed=uuid.uuid4().hex,
         )
 
     def _turn_options(self) -> TurnOptions:
