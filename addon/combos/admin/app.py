@@ -32,7 +32,7 @@ class PortInUseError(Exception):
 
 
 class _Hushed(logging.LoggerAdapter[logging.Logger]):
-    """What the HTTP server says about broken requests, which anybody on this machine can send: worth a look, no more."""
+    """What the HTTP server says about broken requests: anybody on this machine can send them, so it is no news."""
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """As DEBUG."""
