@@ -21,11 +21,11 @@ used on terminals only and never with `NO_COLOR`. Shell completion: `eval "$(_OC
 |---|---|
 | `COMBOS_CONFIG` | the configuration file |
 | `COMBOS_HOME` | its folder; default `~/.combos` |
-| `COMBOS_ADMIN_TOKEN` | admin token of the running proxy; default: the file `admin-api-token` beside the configuration |
-| `COMBOS_ADMIN_URL` | where its management API is; default: what it wrote into `runtime-port.json` beside the configuration |
+| `COMBOS_ADMIN_TOKEN` | admin token; default: the file `admin-api-token` beside the configuration |
+| `COMBOS_ADMIN_URL` | management API; default: as in `runtime-port.json` beside the configuration |
 
-This page is made from the program's own help. `ocx route combo …` is the same as `ocx combo …`; `create` and `update` are
-`set`, `delete` is `remove`.
+This page is made from the program's own help. `ocx route combo …` is the same as `ocx combo …`; `create` and `update`
+are `set`, `delete` is `remove`.
 """
 
 
