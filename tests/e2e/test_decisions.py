@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from combos.core.cooldowns import CooldownKey
 from combos.decision.decide import Question
 from combos.engine.record import DecisionRecord
-from rawserver import Again, ClientGone, Connection, Expect, RawServer, Request, Send, Signal, response
+from rawserver import Again, ClientGone, Connection, Expect, RawServer, Request, Send, Signal, closed_port, response
 from stage import Case, Stage, stage, until
 from systemone import Behaviour, SystemOne, choosing, closing, hanging, options, sending
 from wires import WIRES, C, M, R, Wire, error
@@ -252,6 +253,37 @@ async def test_a_judge_that_is_down_fails_open(confdir: Path) -> None:
     async with down, stage(confdir, case, document={"providers": {"judge": provider_at(down)}}) as on:
         assert (await on.ask(case)).status == 200
     assert (case.calls, decision_of(case).gate) == (["alpha"], "http")
+
+
+async def test_a_method_is_tried_through_the_management_api(confdir: Path) -> None:
+    case = decided(R, provider=None)
+    with closed_port() as free:
+        listen = {"combos_admin_listen": f"127.0.0.1:{free}"}
+    picks = RawServer([Again([Expect(), Send(R.answers('{"choice":"probe/decision:high"}'))])])
+    async with (
+        SystemOne() as service,
+        picks,
+        stage(
+            confdir,
+            case,
+            document={"providers": {"tev": _row(service.url), "judge": provider_at(picks)}},
+            combos_options=listen,
+        ) as on,
+        aiohttp.ClientSession() as session,
+    ):
+        await until(lambda: on.combos.admin_address is not None)
+        assert on.combos.admin_address is not None
+        host, port = on.combos.admin_address
+        token = (on.service.config.path.parent / "admin-api-token").read_text().strip()
+        headers = {"X-Combos-API-Key": token}
+        url = f"http://{host}:{port}/api/combos/decision-test"
+        for body, backend in (({"decisionProvider": "tev"}, "systemone"), ({"decisionModel": "judge/m"}, "model")):
+            async with session.post(url, json=body, headers=headers) as answer:
+                told = await answer.json()
+            assert (told["ok"], told["backend"], told["gate"], told["effort"]) == (True, backend, "apply", "high")
+        async with session.post(url, json={"decisionModel": case.model}, headers=headers) as answer:
+            assert answer.status == 400
+    assert case.calls == []
 
 
 async def test_a_client_that_leaves_while_a_model_decides(confdir: Path) -> None:

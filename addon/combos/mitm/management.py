@@ -32,6 +32,7 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         environ=service.environ,
         discovered=lambda: discovery.rows,
         discovery_problems=lambda: discovery.problems,
+        decider=service.decider,
     )
     return AdminServer(parts)
 
