@@ -120,6 +120,22 @@ async def test_a_model_member_given_twice(confdir: Path) -> None:
             assert case.model.encode() not in request.body
 
 
+async def test_a_model_id_cannot_break_out_of_its_line_or_path(confdir: Path) -> None:
+    case = Case(R, alpha=R.answers("alpha-ok", headers=[(b"openai-model", b"other")]))
+    gemini = Case(R, alpha=DOWN, providers={"alpha": {"adapter": "google"}})
+    async with stage(confdir, case, gemini) as on:
+        hint = [(b"x-codex-routing-hint", b"model=abc")]
+        for evil in ("m\r\nx-evil: 1", "m\n", "m\0"):
+            refused = await on.ask(case, headers=hint, model=f"{case.provider('alpha')}/{evil}")
+            assert (refused.status, refused.json()["error"]["type"]) == (400, "invalid_request_error")
+        assert case.calls == []
+        named = f"{case.provider('alpha')}/日本"
+        assert (await on.ask(case, headers=hint, model=named)).status == 200
+        await on.ask(gemini, model=f"{gemini.provider('alpha')}/m?key=x#y z")
+        path = gemini.requests[0].target
+        assert path.endswith("/models/m%3Fkey%3Dx%23y%20z:streamGenerateContent?alt=sse")
+
+
 async def test_the_query_goes_along(confdir: Path) -> None:
     case = Case(M, alpha=DOWN, beta=M.answers("beta-ok"))
     async with stage(confdir, case) as on:

@@ -174,3 +174,13 @@ def test_names_shown_to_claude_code_are_understood() -> None:
     assert isinstance(got, Recognised)
     assert isinstance(got.route, ComboRoute)
     assert got.route.combo.id == "main"
+
+
+@pytest.mark.parametrize("model", ["alpha/m\r\nx-evil: 1", "alpha/m\0", "combo/main\n", "alpha/\x85"])
+def test_a_model_id_with_control_characters_is_nobodys(model: str) -> None:
+    """It would go into header lines, paths and logs."""
+    flow = asked("/v1/responses", {"model": model})
+    assert found(flow, base_url=False) is None
+    got = found(flow)
+    assert isinstance(got, Refusal)
+    assert got.error.status == 400

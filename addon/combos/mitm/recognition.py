@@ -11,6 +11,7 @@ from mitmproxy.http import HTTPFlow
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
+from combos.core.names import is_printed
 from combos.core.registry import Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
@@ -107,6 +108,9 @@ def _route(
     model = path_model(path_of(flow)) or peek_model(body)
     if model is None:
         return None
+    if not is_printed(model):
+        # It is to go into header lines, paths and logs.
+        raise errors.bad_request("The model id holds control characters")
     return registry.resolve(decode_claude_id(model) or model) or recall(flow, body)
 
 
