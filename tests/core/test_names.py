@@ -172,3 +172,13 @@ def test_a_provider_name_is_an_id_with_a_closed_end(text: str) -> None:
 @given(NAMES)
 def test_canonical_model_gives_the_id_back(text: str) -> None:
     assert names.combo_id_of(names.canonical_model(text)) == (text or None)
+
+
+@pytest.mark.parametrize("text", ["", "alpha/m1", "gpt-5.6 \u00e9", "a:b/c@d", "\u65e5\u672c"])
+def test_printed_texts(text: str) -> None:
+    assert names.is_printed(text)
+
+
+@pytest.mark.parametrize("text", ["\n", "a\rb", "a\0", "\x1b[31m", "a\x7f", "a\x85b", "a\u2028b", "a\n"])
+def test_texts_with_control_characters(text: str) -> None:
+    assert not names.is_printed(text)
