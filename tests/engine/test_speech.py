@@ -9,6 +9,7 @@ from combos.core.facts import Headers, TransportFault
 from combos.engine import speech
 from combos.engine.events import Failed, Started, WaitOver
 from combos.engine.record import Outcome
+from mixed import PAIRS, WIRES, conversation, mixed
 from oracle_requests import digest_request
 from playbook import (
     PATHS,
@@ -27,25 +28,8 @@ from playbook import (
     sends,
     waits,
 )
-from translations import CORPUS
 
-WIRES = {"R": "responses", "C": "chat", "M": "messages", "G": "gemini"}
-PAIRS = [(client, other) for client in WIRES for other in WIRES if client != other]
 DOWN = Failed(0, TransportFault.RESET)
-
-
-def mixed(client: str, *wires: str, **combo: Any) -> World:
-    """A combo whose targets speak these wires in order, for a client that speaks `client`."""
-    rows = dict(zip(("alpha", "beta", "gamma", "delta"), wires, strict=False))
-    keys = [f"{name}/m{n}" for n, name in enumerate(rows, 1)]
-    providers = {name: provider(name, wire) for name, wire in rows.items()}
-    return World(config(*keys, providers=providers, **combo), wire=client)
-
-
-def conversation(wire: str, case: str = "tools") -> dict[str, Any]:
-    """A request of the corpus for the combo."""
-    document: dict[str, Any] = json.loads((CORPUS / "requests" / f"{WIRES[wire]}.{case}.json").read_text())
-    return document if wire == "G" else {**document, "model": "combo/main", "stream": True}
 
 
 def ask(world: World, document: dict[str, Any], **kwargs: Any) -> Play:
