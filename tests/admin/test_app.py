@@ -539,6 +539,9 @@ async def test_the_description_covers_every_route(api: Stage) -> None:
     text = json.dumps(found)
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in found["components"]["schemas"]
+    schemas = found["components"]["schemas"]
+    assert schemas["ComboPutBody"]["properties"]["combo"] == {"$ref": "#/components/schemas/ComboConfig"}
+    assert schemas["ComboConfig"]["properties"]["stickyLimit"]["maximum"] == 100
     identifiers = [item["operationId"] for path in found["paths"].values() for item in path.values()]
     assert len(identifiers) == len(set(identifiers))
 

@@ -161,6 +161,18 @@ def test_a_folder_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyP
     assert not list(path.parent.glob(".*.tmp"))
 
 
+def test_the_owner_stays_when_somebody_else_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[str, int, int]] = []
+    monkeypatch.setattr("combos.admin.atomic.os.geteuid", lambda: path.stat().st_uid + 1)
+    monkeypatch.setattr(
+        "combos.admin.atomic.os.chown", lambda file, user, group: given.append((file.name, user, group))
+    )
+    ConfigStore(path).edit(hide("x"))
+    ((name, user, group),) = given
+    assert name.startswith(".config.json.")
+    assert (user, group) == (path.stat().st_uid, path.stat().st_gid)
+
+
 def test_without_hard_links_the_backup_is_a_copy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_links(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")

@@ -36,6 +36,7 @@ def replace_file(path: Path, data: bytes) -> None:
     temporary = _temporary(target)
     try:
         _write_new(temporary, data)
+        _keep_owner(temporary, target)
         _keep_previous(target)
         temporary.rename(target)
     except BaseException:
@@ -59,6 +60,14 @@ def _write_new(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _keep_owner(path: Path, target: Path) -> None:
+    """Written by root, the file still belongs to whom it belonged to: a proxy run by them must go on reading it."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        before = target.stat()
+        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(path, before.st_uid, before.st_gid)
 
 
 def _keep_previous(target: Path) -> None:

@@ -9,7 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from combos import __version__
 from combos.admin.answers import Handler
-from combos.admin.shapes import ErrorAnswer
+from combos.admin.shapes import ComboPutBody, DryRunBody, ErrorAnswer, ProviderAddBody
+from combos.core.config import ComboConfig, ProviderConfig
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -45,6 +46,13 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:
     }
 
 
+# Members of bodies that are objects of the configuration, judged by its rules and not by the body's.
+_OBJECTS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
+    (ComboPutBody, "combo"): ComboConfig,
+    (DryRunBody, "combo"): ComboConfig,
+    (ProviderAddBody, "provider"): ProviderConfig,
+}
+
 _SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-Combos-API-Key"},
@@ -56,8 +64,13 @@ def _schemas(table: Sequence[Route]) -> dict[str, Any]:
     bodies = [route.body for route in table if route.body]
     wanted = [(model, "serialization") for model in dict.fromkeys(answers)]
     wanted += [(model, "validation") for model in dict.fromkeys(bodies)]
+    wanted += [(model, "validation") for model in dict.fromkeys(_OBJECTS.values())]
     _, schema = models_json_schema(wanted, by_alias=True, ref_template=_REFERENCE)  # type: ignore[arg-type]
-    return dict(schema["$defs"])
+    found: dict[str, Any] = schema["$defs"]
+    for (body, member), model in _OBJECTS.items():
+        if body.__name__ in found:
+            found[body.__name__]["properties"][member] = _ref(model)
+    return found
 
 
 def _operation(route: Route) -> dict[str, Any]:

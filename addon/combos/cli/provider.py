@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from combos.admin.provider_edits import add_provider, remove_provider, set_default_provider, unknown_provider
+from combos.admin.provider_edits import (
+    add_provider,
+    patch_provider,
+    remove_provider,
+    set_default_provider,
+    unknown_provider,
+)
 from combos.admin.provider_view import provider_row
 from combos.admin.redact import hinted, redacted
 from combos.admin.store import Document, Edit
@@ -21,6 +27,7 @@ from combos.core.names import TYPESAFE_PROVIDER, derived_key_variable
 from combos.core.presets import PRESETS, Preset, preset
 from combos.core.secrets import variable_of
 
+CLEAR = "-"
 _LIST_KEYS = ("name", "adapter", "baseUrl", "authMode", "defaultModel", "isDefault", "models")
 
 
@@ -73,8 +80,7 @@ def presets(as_json: bool) -> None:
         )
 
 
-_ADD_OPTIONS: tuple[Callable[..., Any], ...] = (
-    click.option("--preset", "preset_id", metavar="ID", help="Preset to start from; default: the one of this name."),
+_FIELD_OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--adapter", type=click.Choice([a.value for a in Adapter]), help="Wire format."),
     click.option("--base-url", metavar="URL", help="Where it is."),
     click.option("--auth-mode", type=click.Choice([m.value for m in AuthMode]), help="Whose login it gets."),
@@ -83,11 +89,22 @@ _ADD_OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--api-key-transport", type=click.Choice([t.value for t in KeyTransport]), help="Anthropic only."),
     click.option("--default-model", metavar="ID", help="Model of requests that name none of the provider's."),
     click.option("--model", "models", metavar="ID", multiple=True, help="A model it has; may be repeated."),
-    click.option("--text-only", is_flag=True, help="The models given with --model take no images."),
     click.option("--allow-private-network", is_flag=True, help="It is on this machine or in a private network."),
+)
+_ADD_OPTIONS: tuple[Callable[..., Any], ...] = (
+    click.option("--preset", "preset_id", metavar="ID", help="Preset to start from; default: the one of this name."),
+    *_FIELD_OPTIONS,
+    click.option("--text-only", is_flag=True, help="The models given with --model take no images."),
     click.option("--set-default", is_flag=True, help="Bare model ids fall back to it."),
     click.option("--force", is_flag=True, help="Replace a provider of this name."),
 )
+
+
+def _edit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    switch = click.option("--disable/--enable", "disabled", default=None, help="Whether it is asked at all.")
+    for option in reversed((*_FIELD_OPTIONS, switch)):
+        command = option(command)
+    return command
 
 
 def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,6 +135,36 @@ def add(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: An
         stored = store.preview(change) if dry_run else store.edit(change)
     action = "replaced" if stored.result else "added"
     _report_added(name, stored.config, action, chosen, as_json=as_json, dry_run=dry_run)
+
+
+@provider.command("edit")
+@click.argument("name", shell_complete=complete_providers)
+@_edit_options
+@dry_run_option
+@json_option
+@config_option
+def edit(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: Any) -> None:
+    """Change what is given, keep the rest.
+
+    \b
+    ocx provider edit openai --disable
+    ocx provider edit lab --base-url https://lab.example/v1 --api-key -
+    """
+    changes = _given(flags, _key_of(flags))
+    if flags["disabled"] is not None:
+        changes["disabled"] = flags["disabled"]
+    changes = {field: None if value == CLEAR else value for field, value in changes.items()}
+    if not changes:
+        raise click.UsageError("nothing to change was given")
+    store = store_of(config)
+    with refusals("Try: ocx provider edit --help"):
+        run = store.preview if dry_run else store.edit
+        stored = run(lambda document: patch_provider(document, name, changes))
+    if as_json:
+        emit_json({"action": "changed", "provider": name} | ({"dryRun": True} if dry_run else {}))
+    else:
+        emit_json({"name": name, **redacted(stored.config.providers[name], hinted)}, pretty=True)
+    say(f"{'Would have ' if dry_run else ''}changed provider {name}.".capitalize())
 
 
 @provider.command("show")
@@ -196,7 +243,16 @@ def _preset_of(name: str, flags: dict[str, Any]) -> Preset | None:
 def _row_of(name: str, chosen: Preset | None, flags: dict[str, Any]) -> dict[str, Any]:
     """The provider object that the flags describe."""
     key = _key_of(flags)
-    row = chosen.document(name, has_key=key is not None) if chosen else {}
+    row = (chosen.document(name, has_key=key is not None) if chosen else {}) | _given(flags, key)
+    if flags["text_only"]:
+        if not flags["models"]:
+            raise click.UsageError("--text-only needs --model")
+        row["modelInputModalities"] = {model: ["text"] for model in flags["models"]}
+    return row
+
+
+def _given(flags: dict[str, Any], key: str | None) -> dict[str, Any]:
+    """The fields that were given."""
     given = {
         "adapter": flags["adapter"],
         "baseUrl": flags["base_url"],
@@ -207,12 +263,7 @@ def _row_of(name: str, chosen: Preset | None, flags: dict[str, Any]) -> dict[str
         "defaultModel": flags["default_model"],
         "models": list(flags["models"]) or None,
     }
-    row |= {field: value for field, value in given.items() if value is not None}
-    if flags["text_only"]:
-        if not flags["models"]:
-            raise click.UsageError("--text-only needs --model")
-        row["modelInputModalities"] = {model: ["text"] for model in flags["models"]}
-    return row
+    return {field: value for field, value in given.items() if value is not None}
 
 
 def _key_of(flags: dict[str, Any]) -> str | None:

@@ -1,0 +1,264 @@
+"""The usage ledger: one record per logical request, appended by a thread of its own, in a database beside the config.
+
+A record is handed over without waiting and is on disk within milliseconds; a killed process loses at most what it had
+not yet committed and leaves a whole database behind. The oldest records, then the oldest sums, go when the file reaches
+its size. It stores and never interprets; what is summed is decided in `usage_sums`.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from combos.admin.usage_record import usage_document
+from combos.admin.usage_sums import TABLES, Sums
+from combos.core.registry import Registry
+from combos.engine.record import TurnRecord
+
+logger = logging.getLogger(__name__)
+
+LEDGER_NAME = "usage.sqlite"
+WAITING_MAX = 20_000
+"""Records that may wait for the disk; beyond it they are lost, and counted."""
+BATCH = 500
+_CHECK_EVERY = 500  # records between two looks at the file's size
+_BUSY_MS = 5_000
+_SCHEMA_VERSION = 1
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finished request with the prices of its time."""
+
+    record: TurnRecord
+    registry: Registry
+    epoch_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A place in the queue somebody waits for."""
+
+    reached: threading.Event
+
+
+class Ledger:
+    """The writer. `limit` gives the size in bytes that the file may have. Close it from a thread that may wait."""
+
+    def __init__(self, path: Path, limit: Callable[[], int]) -> None:
+        self.path = path
+        self.lost = 0
+        self._limit = limit
+        self._queue: queue.SimpleQueue[Entry | _Mark | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._warned = False
+        self._since_check = _CHECK_EVERY  # the first batch looks at once
+
+    def add(self, entry: Entry) -> None:
+        """Hand over a record; never waits."""
+        if self._queue.qsize() >= WAITING_MAX:
+            self.lost += 1
+            return
+        self._queue.put(entry)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="combos ledger", daemon=True)
+            self._thread.start()
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Wait until everything handed over so far is on disk; False when that takes too long."""
+        if self._thread is None:
+            return True
+        mark = _Mark(threading.Event())
+        self._queue.put(mark)
+        return mark.reached.wait(timeout_s)
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Write what is left and end."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(timeout_s)
+
+    # -- the thread
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        going = True
+        while going:
+            entries, marks, going = self._take()
+            if entries:
+                connection = self._write(connection, entries)
+            for mark in marks:
+                mark.reached.set()
+        if connection is not None:
+            connection.close()
+
+    def _take(self) -> tuple[list[Entry], list[_Mark], bool]:
+        """Wait for something, then take everything there is, up to a batch."""
+        entries: list[Entry] = []
+        marks: list[_Mark] = []
+        item = self._queue.get()
+        while True:
+            match item:
+                case None:
+                    return entries, marks, False
+                case _Mark():
+                    marks.append(item)
+                case Entry():
+                    entries.append(item)
+            if len(entries) >= BATCH:
+                return entries, marks, True
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return entries, marks, True
+
+    def _write(self, connection: sqlite3.Connection | None, entries: list[Entry]) -> sqlite3.Connection | None:
+        try:
+            connection = connection or open_for_writing(self.path)
+            append(connection, [usage_document(one.record, one.registry, one.epoch_ms) for one in entries])
+            self._bound(connection, len(entries))
+        except (sqlite3.Error, OSError) as error:
+            self.lost += len(entries)
+            self._complain(error)
+            if connection is not None:
+                connection.close()
+            return None
+        self._warned = False
+        return connection
+
+    def _bound(self, connection: sqlite3.Connection, added: int) -> None:
+        self._since_check += added
+        if self._since_check >= _CHECK_EVERY:
+            self._since_check = 0
+            prune(connection, self._limit())
+
+    def _complain(self, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(f"combos: {self.path} cannot be written, usage is not recorded: {error}")
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """The database, made if need be. One that is not readable as such is moved aside. Raises `sqlite3.Error`, `OSError`.
+
+    For one thread alone.
+    """
+    try:
+        return _opened(path)
+    except sqlite3.OperationalError:
+        raise  # busy, full, not permitted: nothing is wrong with the file
+    except sqlite3.DatabaseError as error:
+        aside = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%S')}")
+        path.rename(aside)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        logger.warning(f"combos: the usage ledger was not readable ({error}); it is kept as {aside.name}")
+        return _opened(path)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE))
+    connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        _create(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > _SCHEMA_VERSION:
+        raise sqlite3.OperationalError("it was written by a newer version")
+    if version == _SCHEMA_VERSION:
+        return
+    with transaction(connection):
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS requests (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, id TEXT NOT NULL,"
+            " combo TEXT, outcome TEXT, status INTEGER, record TEXT NOT NULL)"
+        )
+        connection.execute("CREATE INDEX IF NOT EXISTS requests_at ON requests (at)")
+        for table in TABLES:
+            connection.execute(table.creation)
+        connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def append(connection: sqlite3.Connection, documents: list[dict[str, Any]]) -> None:
+    """Store records and what they add to the sums, together."""
+    sums = Sums()
+    for document in documents:
+        sums.add(document)
+    with transaction(connection):
+        connection.executemany(
+            "INSERT INTO requests (at, id, combo, outcome, status, record) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (one["timestamp"], one["requestId"], one["combo"], one["outcome"], one["status"], _text(one))
+                for one in documents
+            ],
+        )
+        for statement, rows in sums.statements():
+            connection.executemany(statement, rows)
+
+
+def prune(connection: sqlite3.Connection, limit: int) -> None:
+    """Forget the oldest tenth again and again until the data are below the limit: records first, then sums."""
+    if _used(connection) <= limit:
+        return
+    while _used(connection) > limit * 9 // 10:
+        if not (_forget_records(connection) or _forget_sums(connection)):
+            break
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _forget_records(connection: sqlite3.Connection) -> bool:
+    with transaction(connection):
+        edge = "SELECT min(seq) + (max(seq) - min(seq)) / 10 FROM requests"
+        return connection.execute(f"DELETE FROM requests WHERE seq <= ({edge})").rowcount > 0  # noqa: S608
+
+
+def _forget_sums(connection: sqlite3.Connection) -> bool:
+    forgotten = 0
+    with transaction(connection):
+        for table in TABLES:
+            edge = f"SELECT min(bucket) + (max(bucket) - min(bucket)) / 10 FROM {table.name}"  # noqa: S608
+            forgotten += connection.execute(f"DELETE FROM {table.name} WHERE bucket <= ({edge})").rowcount  # noqa: S608
+    return forgotten > 0
+
+
+def _used(connection: sqlite3.Connection) -> int:
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""One finished request as the usage ledger keeps it: a JSON object with every attempt, and no prompt and no key.
+
+What nobody reported is null, never zero. Error texts of upstreams are cut, and everything in them that could be a
+credential is masked. Texts that came from clients are bounded.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from combos.core.facts import Surface
+from combos.core.ladder import for_model
+from combos.core.registry import Registry
+from combos.core.usage import Tokens, cost_usd, tokens_of
+from combos.decision.stored import to_json
+from combos.engine.record import AttemptRecord, Outcome, TurnRecord
+
+VERSION = 1
+TEXT_MAX = 300  # characters of a text that came from outside
+
+_UNSERVED = frozenset({"cancelled", "overtaken"})
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+# Long words that hold a digit, and whatever follows a word for a credential: both may be one.
+_SECRETS = re.compile(
+    r"(?i)\b(?:sk|pk|key|bearer|token|api[-_]?key)[-_:=\s]+\S*[\d*]\S*|(?=\S*\d)[A-Za-z0-9_\-+/.=*]{20,}"
+)
+
+type Json = dict[str, Any]
+
+
+def counts_in_ledger(record: TurnRecord) -> bool:
+    """Whether a request is one for output. Counting tokens uses none."""
+    return record.surface is not Surface.COUNT_TOKENS
+
+
+def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Json:
+    """The object of a request that ended at `epoch_ms`; `registry` has the prices."""
+    attempts = [_attempt(record, attempt, registry) for attempt in record.attempts]
+    served = served_attempt(record)
+    known = [attempt["usage"] for attempt in attempts if attempt["usage"] is not None]
+    made: Json = {
+        "version": VERSION,
+        "requestId": record.id,
+        "timestamp": epoch_ms,
+        "combo": record.combo,
+        "requestedModel": clean(record.requested_model),
+        "resolvedModel": None if served is None else f"{served.provider}/{served.model}",
+        "inboundProtocol": record.dialect.value if record.dialect else None,
+        "outcome": record.outcome.value if record.outcome else None,
+        "reason": clean(record.reason) or None,
+        "status": record.status,
+        "durationMs": _since(record.started_ms, record.ended_ms),
+        "firstOutputMs": _since(record.started_ms, record.committed_ms) if served is not None else None,
+        "waitsMs": list(record.waits_ms),
+        "usageStatus": _coverage(len(known), len(attempts)),
+        "usage": _sum(known),
+        "spend": {"sends": sum(attempt.sends for attempt in record.attempts)},
+        "attempts": attempts,
+    }
+    decision = to_json(record.decision, record.combo or "") if record.decision is not None else None
+    return made if decision is None else {**made, "jevDecision": decision}
+
+
+def served_attempt(record: TurnRecord) -> AttemptRecord | None:
+    """The attempt whose answer the client got, if the request ended well."""
+    if record.outcome is not Outcome.SUCCESS:
+        return None
+    fine = (one for one in reversed(record.attempts) if one.verdict is None and one.result not in _UNSERVED)
+    return next(fine, None)
+
+
+def attempt_tokens(attempt: AttemptRecord) -> Tokens:
+    """The counts of an attempt."""
+    return tokens_of(attempt.dialect, attempt.usage)
+
+
+def attempt_cost(attempt: AttemptRecord, registry: Registry) -> float | None:
+    """What an attempt cost in USD, as far as price and counts are known."""
+    provider = registry.providers.get(attempt.provider)
+    price = None if provider is None else for_model(provider.config.model_costs, attempt.model)
+    return cost_usd(price, attempt_tokens(attempt))
+
+
+def clean(text: str) -> str:
+    """A bounded text on one line, with whatever could be a credential masked."""
+    line = _UNPRINTABLE.sub(" ", text[: 4 * TEXT_MAX])
+    return _SECRETS.sub("****", line).strip()[:TEXT_MAX]
+
+
+def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry) -> Json:
+    tokens = attempt_tokens(attempt)
+    cost = attempt_cost(attempt, registry)
+    return {
+        "ordinal": attempt.ordinal,
+        "provider": attempt.provider,
+        "model": attempt.model,
+        "dialect": attempt.dialect.value if attempt.dialect else None,
+        "account": attempt.account,
+        "served": attempt is served_attempt(record),
+        "status": attempt.status,
+        "result": clean(attempt.result) or None,
+        "rule": attempt.verdict.rule if attempt.verdict else None,
+        "verdict": None if attempt.verdict is None else "hop" if attempt.verdict.hop else "stop",
+        "cooldownMs": attempt.cooldown.ms if attempt.cooldown else None,
+        "cooldownSource": attempt.cooldown.source if attempt.cooldown else None,
+        "errorCode": clean(attempt.error_code) or None,
+        "upstreamError": clean(attempt.error_message) or None,
+        "startedMs": attempt.started_ms - record.started_ms,
+        "durationMs": _since(attempt.started_ms, attempt.ended_ms),
+        "firstOutputMs": _since(attempt.started_ms, attempt.first_output_ms),
+        "sendCount": attempt.sends,
+        "dropped": list(attempt.dropped),
+        "usageStatus": "reported" if tokens.is_known else "unreported",
+        "usage": _counts(tokens),
+        "costUsd": None if cost is None else round(cost, 9),
+    }
+
+
+def _counts(tokens: Tokens) -> Json | None:
+    if not tokens.is_known:
+        return None
+    return {
+        "inputTokens": tokens.input,
+        "outputTokens": tokens.output,
+        "totalTokens": tokens.total,
+        "cacheReadInputTokens": tokens.cache_read,
+        "cacheCreationInputTokens": tokens.cache_write,
+        "reasoningOutputTokens": tokens.reasoning,
+    }
+
+
+def _sum(rows: list[Mapping[str, int | None]]) -> Json | None:
+    """The known counts of all attempts together; a member is null when no attempt reported it."""
+    if not rows:
+        return None
+    total: Json = {}
+    for name in rows[0]:
+        known = [value for row in rows if (value := row[name]) is not None]
+        total[name] = sum(known) if known else None
+    return total
+
+
+def _coverage(known: int, attempts: int) -> str:
+    if not known:
+        return "unreported"
+    return "reported" if known == attempts else "partial"
+
+
+def _since(start: int, end: int | None) -> int | None:
+    return None if end is None else end - start

@@ -1,0 +1,167 @@
+"""What the ledger adds up: three tables of sums by quarter of an hour, and what one record adds to each.
+
+A table is named, keyed and summed by columns that are all written here; the ledger makes its statements from them. The
+same function gives the sums of a record when it is written and when a part of a bucket has to be counted anew.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from combos.core.usage_windows import BUCKET_MS
+
+type Row = tuple[Any, ...]
+type Document = Mapping[str, Any]
+NANO = 1_000_000_000
+"""Costs are summed as whole billionths of a USD: sums of them do not depend on their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns that make a row's key, the first one the bucket, and columns that are summed."""
+
+    name: str
+    keys: tuple[str, ...]
+    sums: tuple[str, ...]
+
+    @property
+    def creation(self) -> str:
+        """The statement that makes the table."""
+        keys = ", ".join(f"{key} {'INTEGER' if key in ('bucket', 'decided') else 'TEXT'} NOT NULL" for key in self.keys)
+        sums = ", ".join(f"{name} NUMERIC NOT NULL" for name in self.sums)
+        primary = ", ".join(self.keys)
+        return f"CREATE TABLE IF NOT EXISTS {self.name} ({keys}, {sums}, PRIMARY KEY ({primary})) WITHOUT ROWID"
+
+    @property
+    def addition(self) -> str:
+        """The statement that adds a row of keys and sums."""
+        columns = (*self.keys, *self.sums)
+        marks = ", ".join("?" * len(columns))
+        update = ", ".join(f"{name} = {name} + excluded.{name}" for name in self.sums)
+        return (
+            f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - names of this module
+            f" ON CONFLICT ({', '.join(self.keys)}) DO UPDATE SET {update}"
+        )
+
+
+TURNS = Table(
+    "turns",
+    ("bucket", "combo", "surface", "outcome"),
+    ("requests", "duration_ms", "waited_ms", "hops", "hopped", "sends"),
+)
+USES = Table(
+    "uses",
+    ("bucket", "combo", "surface", "provider", "model", "decided"),
+    (
+        "attempts", "sends", "served", "failed", "measured", "input", "output", "cache_read", "cache_write",
+        "reasoning", "total", "cost_nano", "priced", "first_output_ms", "first_outputs",
+    ),
+)  # fmt: skip
+DECISIONS = Table(
+    "decisions",
+    ("bucket", "combo", "backend", "gate", "provider", "model", "effort"),
+    (
+        "decisions", "latency_ms", "confidence", "confidences", "probability", "probabilities", "reported",
+        "input", "output", "succeeded", "changed",
+    ),
+)  # fmt: skip
+TABLES = (TURNS, USES, DECISIONS)
+
+
+class Sums:
+    """Sums in memory, by table and key."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Table, dict[Row, list[Any]]] = {table: {} for table in TABLES}
+
+    def add(self, document: Document) -> None:
+        """Add one record."""
+        for table, key, values in contributions(document):
+            found = self.rows[table].get(key)
+            if found is None:
+                self.rows[table][key] = list(values)
+            else:
+                for index, value in enumerate(values):
+                    found[index] += value
+
+    def statements(self) -> Iterator[tuple[str, list[Row]]]:
+        """Statements with their rows."""
+        for table, rows in self.rows.items():
+            if rows:
+                yield table.addition, [(*key, *values) for key, values in rows.items()]
+
+
+def contributions(document: Document) -> Iterator[tuple[Table, Row, Row]]:
+    """What a record adds: table, key, values in the order of the columns."""
+    at = int(document["timestamp"])
+    bucket = at - at % BUCKET_MS
+    combo, surface = document["combo"] or "", document["inboundProtocol"] or ""
+    attempts = document["attempts"]
+    hops = max(0, len(attempts) - 1)
+    yield (
+        TURNS,
+        (bucket, combo, surface, document["outcome"] or ""),
+        (1, document["durationMs"] or 0, sum(document["waitsMs"]), hops, int(hops > 0), document["spend"]["sends"]),
+    )
+    decision = document.get("jevDecision")
+    for attempt in attempts:
+        key = (bucket, combo, surface, attempt["provider"], attempt["model"], int(decision is not None))
+        yield USES, key, _use(attempt)
+    if decision is not None:
+        yield _decision(bucket, document, decision)
+
+
+def _use(attempt: Document) -> Row:
+    usage = attempt["usage"] or {}
+    counts = (
+        usage.get(name) or 0
+        for name in (
+            "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens",
+            "reasoningOutputTokens", "totalTokens",
+        )
+    )  # fmt: skip
+    cost, first = attempt["costUsd"], attempt["firstOutputMs"]
+    return (
+        1,
+        attempt["sendCount"],
+        int(attempt["served"]),
+        int(attempt["rule"] is not None),
+        int(attempt["usage"] is not None),
+        *counts,
+        0 if cost is None else round(cost * NANO),
+        int(cost is not None),
+        first or 0,
+        int(first is not None),
+    )
+
+
+def _decision(bucket: int, document: Document, decision: Document) -> tuple[Table, Row, Row]:
+    selected, usage = decision["selected"], decision.get("usage")
+    confidence, probability = decision.get("confidence"), decision.get("chosenProbability")
+    chosen = (selected["provider"], selected["model"])
+    changed = any((one["provider"], one["model"]) != chosen for one in document["attempts"] if one["sendCount"])
+    status = document["status"] or 0
+    return (
+        DECISIONS,
+        (
+            bucket,
+            decision["comboId"],
+            decision.get("backend") or "unknown",
+            decision["gate"],
+            *chosen,
+            selected.get("effort") or "",
+        ),
+        (
+            1,
+            decision["latencyMs"],
+            confidence or 0,
+            int(confidence is not None),
+            probability or 0,
+            int(probability is not None),
+            int(usage is not None),
+            usage["inputTokens"] if usage else 0,
+            usage["outputTokens"] if usage else 0,
+            int(200 <= status < 400),
+            int(changed),
+        ),
+    )
