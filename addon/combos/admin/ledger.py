@@ -127,7 +127,7 @@ class Ledger:
             connection = connection or open_for_writing(self.path)
             append(connection, [usage_document(one.record, one.registry, one.epoch_ms) for one in entries])
             self._bound(connection, len(entries))
-        except (sqlite3.Error, OSError) as error:
+        except Exception as error:  # whatever it is, the next records are to be written
             self.lost += len(entries)
             self._complain(error)
             if connection is not None:
@@ -145,13 +145,17 @@ class Ledger:
     def _complain(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
-            logger.warning(f"combos: {self.path} cannot be written, usage is not recorded: {error}")
+            unexpected = not isinstance(error, sqlite3.Error | OSError)
+            logger.warning(
+                f"combos: {self.path} cannot be written, usage is not recorded: {error}",
+                exc_info=error if unexpected else None,
+            )
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """The database, made if need be. One that is not readable as such is moved aside. Raises `sqlite3.Error`, `OSError`.
+    """The database, made if need be; one that is not readable as such is moved aside. For one thread alone.
 
-    For one thread alone.
+    Raises `sqlite3.Error`, `OSError`.
     """
     try:
         return _opened(path)
