@@ -48,6 +48,13 @@ def test_other_names_and_no_listener(host: str, address: tuple[str, int] | None)
     assert flow.request.host == host
 
 
+def test_a_client_elsewhere_is_not_let_through() -> None:
+    flow = tflow.tflow(req=tutils.treq(host="ocx.local", port=80, scheme=b"http"))
+    flow.client_conn.peername = ("192.0.2.7", 4000)
+    assert not management.forward(flow, ("127.0.0.1", 10100))
+    assert flow.request.host == "ocx.local"
+
+
 async def test_health_through_the_listener_and_through_the_proxy(
     confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from combos.admin.app import AdminServer, PortInUseError
 from combos.admin.live_config import Change
 from combos.admin.parts import Parts
 from combos.admin.store import ConfigStore
+from combos.mitm.access import is_loopback
 from combos.mitm.service import Service
 
 logger = logging.getLogger(__name__)
@@ -50,8 +51,13 @@ async def start(server: AdminServer, listen: tuple[str, int]) -> None:
 
 
 def forward(flow: HTTPFlow, address: tuple[str, int] | None) -> bool:
-    """Send a request for `ocx.local` to the listener; False when it is for somebody else or nothing listens."""
+    """Send a request for `ocx.local` to the listener; False when it is for somebody else or nothing listens.
+
+    Only for clients on this machine: the listener is on loopback, and stays there.
+    """
     if flow.request.host.rstrip(".").lower() != HOST_NAME or address is None:
+        return False
+    if not is_loopback(flow.client_conn.peername[0]):
         return False
     host, port = address
     flow.request.scheme, flow.request.host, flow.request.port = "http", host, port
