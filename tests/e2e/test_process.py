@@ -21,7 +21,7 @@ async def test_the_demonstration_hops_without_a_file(tmp_path: Path, confdir: Pa
             assert (streamed.status, whole.status) == (200, 200)
             assert streamed.header("content-type") == "text/event-stream"
         assert "built-in demonstration" in proxy.log
-        assert "(1 hop" in proxy.log
+        await proxy.line(r"demo: sim-down\S* 503 → sim-up\S* 200 \(1 hop")
 
 
 async def test_hops_stops_and_refusals_in_one_process(tmp_path: Path, confdir: Path) -> None:
