@@ -10,9 +10,9 @@ import pytest
 from combos.wire.zstd import compress
 from e2e.vendors import ask_vendor, listing, vendor
 from rawclient import Answer, answer_of, ask, request_bytes, talk
-from rawserver import LAST_CHUNK, Pairs, Reset, Send, chunk, event_head
+from rawserver import LAST_CHUNK, Pairs, Reset, Send, chunk, event_head, event_stream
 from stage import Case, Stage, stage
-from wires import WIRES, M, R, Wire, error
+from wires import WIRES, M, R, Wire, error, sse
 
 DOWN = error(503, {"error": {"message": "down"}})
 LOGIN: Pairs = ((b"Authorization", b"Bearer login"), (b"chatgpt-account-id", b"account"))
@@ -107,6 +107,17 @@ async def test_fact_04_the_model_header_says_what_was_asked_for(confdir: Path) -
             answer = await on.ask(one, model=model)
             assert answer.header("openai-model") in (None, model)
             assert events_of(answer)[-1]["response"]["model"] == "stub"  # in the body it may differ
+
+
+async def test_fact_04_the_same_of_a_header_inside_an_event(confdir: Path) -> None:
+    told = sse({"type": "response.metadata", "headers": {"openai-model": "m1"}, "response": {"model": "m1"}})
+    asked = told.replace(b'"openai-model": "m1"', b'"openai-model": "%s"')
+    whole = [*R.start(), told, *R.begin_text(), R.delta("text"), told, *R.finish("text")]
+    one = case(alpha=event_stream(*whole))
+    async with stage(confdir, one) as on:
+        answer = await on.ask(one)
+        shown = asked.replace(b"%s", json.dumps(one.model).strip('"').encode())
+        assert answer.body == b"".join(shown if event is told else event for event in whole)
 
 
 async def test_fact_05_a_turn_state_goes_to_its_issuer_only(confdir: Path) -> None:

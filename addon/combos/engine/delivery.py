@@ -6,7 +6,7 @@ be given.
 
 from combos.core.config_provider import AuthMode
 from combos.core.errors import ProxyError, transport_failure
-from combos.core.facts import Headers, Now, TransportFault
+from combos.core.facts import Dialect, Headers, Now, TransportFault
 from combos.core.transport import transport_message
 from combos.engine.attempt import Attempt
 from combos.engine.commands import AttemptEnded, Break, Command, Commit, Discard, End, Finish, Limit, Relay, Reply
@@ -15,6 +15,7 @@ from combos.engine.request import TurnRequest
 from combos.engine.steps import Given, Live, Lost, Whole
 from combos.wire import headers as wire_headers
 from combos.wire.errors import render
+from combos.wire.model_header import with_requested_model
 from combos.wire.terminal import FailureTerminal, SuccessTerminal
 
 
@@ -65,7 +66,12 @@ class Delivery:
         self.record.committed_ms = now.mono_ms
         self.out.append(Commit(attempt.ordinal, status, self._client_headers(headers, keep_length=False)))
         if held:
-            self.out.append(Relay(held))
+            self.out.append(Relay(self.as_asked(held)))
+
+    def as_asked(self, data: bytes) -> bytes:
+        """A piece of a stream in the client's own format, with the model it asked for where it looks for that."""
+        facts = self.request.facts
+        return with_requested_model(data, facts.model) if facts.dialect is Dialect.RESPONSES else data
 
     def end_stream(self, attempt: Attempt, outcome: Outcome, now: Now, *, early: bool = False) -> None:
         """The owner's answer is complete, or ended with a failure that the client can read. `early`: the exchange

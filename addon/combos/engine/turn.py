@@ -69,7 +69,7 @@ class Turn:
             if event.attempt != owner.ordinal:
                 return []
             looks = owner.feed(event.data, now.mono_ms)
-            data = event.data if owner.voice is None else owner.said
+            data = self._client.as_asked(event.data) if owner.voice is None else owner.said
             if looks:
                 return self._looked_at(owner, data, now)
             return [Relay(data)] if data else []
