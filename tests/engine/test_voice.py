@@ -365,6 +365,20 @@ def test_a_compaction_that_nobody_can_make_is_an_error() -> None:
     play << replies(502) << discards(0) << finishes(Outcome.EXHAUSTED)
 
 
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/compact"])
+def test_a_compaction_that_its_own_dialect_failed_is_an_http_error(path: str) -> None:
+    world = mixed("R", "R")
+    play = world.turn(path=path, input=[{"role": "user", "content": "Depth?"}, TRIGGER])
+    play.rewrites = True
+    fault = {"code": "server_is_overloaded", "message": "busy"}
+    raw = event({"type": "response.failed", "response": {"id": "r", "status": "failed", "error": fault}})
+    (play >> Started()).skip().answer(0, 200, raw, SSE)
+    reply = play.pending[0]
+    assert whole(play) == {"error": fault}
+    assert header(reply, b"content-type") == b"application/json"
+    play << replies(503) << discards(0) << finishes(Outcome.EXHAUSTED)
+
+
 def test_the_compact_endpoint_answers_with_a_history() -> None:
     world = mixed("R", "M", "R")
     body = {"input": [{"role": "user", "content": "Depth?"}]}

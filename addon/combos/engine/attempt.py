@@ -5,23 +5,24 @@ feeding the inspector. It says what the answer is (`Ready`, `Answered`, `Refused
 given to the client; whether to hop, stop or commit is decided by the turn.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Headers, Now, TransportFault
-from combos.core.failure_facts import FailureFacts
 from combos.core.pools import PoolNote
-from combos.core.transport import ERROR_TYPE, transport_facts, transport_message
+from combos.core.transport import transport_facts, transport_message
+from combos.engine import telling
 from combos.engine.commands import Limit
 from combos.engine.events import ChunkReceived, Ended, Failed, HeadReceived
 from combos.engine.prefix import Prefix
 from combos.engine.record import AttemptRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick
+from combos.engine.silence import Silence
 from combos.engine.steps import Answered, Given, Live, Lost, Ready, Refused, Step, Whole
+from combos.engine.telling import content_coding
 from combos.engine.voice import Voice
 from combos.wire import headers as wire_headers
 from combos.wire.bodies import BodyError, Decoder, decode
@@ -31,10 +32,6 @@ from combos.wire.errors import stream_tail
 from combos.wire.whole import WholeAnswer
 
 type AttemptEvent = HeadReceived | ChunkReceived | Ended | Failed
-
-
-# Whole comment lines and blank ones; anything that begins a field is an event on its way.
-_COMMENTS = re.compile(rb"(?::[^\r\n]*(?:\r\n|\n|\r)|\r\n|\n|\r)+")
 
 
 class Attempt:
@@ -55,10 +52,7 @@ class Attempt:
         self.ordinal = record.ordinal
         self.pick = pick
         self.record = record
-        self._heard_ms = record.started_ms
-        self._idle_ms = idle_ms
-        self.is_silent = False
-        """Whether nothing but comments came for longer than the idle limit."""
+        self._silence = Silence(record.started_ms, idle_ms)
         self.settled = False
         """Whether the committed stream has been accounted for."""
         self.voice = voice
@@ -85,7 +79,7 @@ class Attempt:
     def handle(self, event: AttemptEvent, now: Now) -> Step:
         """Take one event of this exchange before commitment; None when more is needed."""
         if isinstance(event, HeadReceived):
-            self._heard_ms = now.mono_ms
+            self._silence.heard(now.mono_ms)
         elif isinstance(event, ChunkReceived) and self._inspector is not None:
             self._listen(event.data, now.mono_ms)
             if self.is_silent:
@@ -97,21 +91,22 @@ class Attempt:
     def feed(self, data: bytes, now_ms: int) -> bool:
         """Show relayed bytes to the inspector; True when the turn has to look: an unsettled terminal, or silence."""
         self._sink(data)
-        if data.startswith(b":"):
-            self._listen(data, now_ms)
-        else:
-            self._heard_ms = now_ms
-        if self.is_silent or self.spoiled:
+        self._listen(data, now_ms)
+        if self._silence.is_over_limit or self.spoiled:
             return True
         inspector = self._inspector
         return not self.settled and inspector is not None and inspector.terminal is not None
 
     def _listen(self, data: bytes, now_ms: int) -> None:
-        """Comments keep a connection alive, but clients that wait for events do not count them: nor do we."""
-        if self._decoder is not None or not _COMMENTS.fullmatch(data):
-            self._heard_ms = now_ms
-        elif now_ms - self._heard_ms > self._idle_ms:
-            self.is_silent = True
+        if self._decoder is None:
+            self._silence.listen(data, now_ms)
+        else:
+            self._silence.heard(now_ms)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing but comments came for longer than the idle limit."""
+        return self._silence.is_over_limit
 
     def close(self) -> None:
         """The stream is at its end: the last frame counts without its blank line, and a missing terminal is one."""
@@ -178,7 +173,7 @@ class Attempt:
             self._state = self._reading_error
             return Limit(self.ordinal, self._options.error_idle_ms, self._options.error_total_ms)
         if self._is_stream() and (self.voice is None or self.voice.relays):
-            return self._open_stream(_coding(self.headers))
+            return self._open_stream(content_coding(self.headers))
         self._held = Prefix(self._options.answer_bytes, self._options.answer_bytes)
         self._state = self._reading_whole
         return None
@@ -228,15 +223,16 @@ class Attempt:
                 if self._held.has_room(data):
                     self._held.hold(data)
                     return None
-                held = self._held.joined() + data
-                live = Live(self.status, self.headers, held, self._lost_body())
-                return self._refused_by_status(self._lost_body() if self._crosses else live, "error body too large")
+                lost = telling.lost_body(self.status, self.headers)
+                live = Live(self.status, self.headers, self._held.joined() + data, lost)
+                return self._refused_by_status(lost if self._crosses else live, "error body too large")
             case Ended():
                 body = self._held.joined()
                 facts = failure_facts(self.status, self.headers, body)
-                return Refused(facts, self._told_status(body), f"http {self.status}")
+                told = telling.status_error(self.voice, self.status, self.headers, body)
+                return Refused(facts, told, f"http {self.status}")
             case Failed(fault=fault):
-                return self._refused_by_status(self._lost_body(), f"error body: {fault}")
+                return self._refused_by_status(telling.lost_body(self.status, self.headers), f"error body: {fault}")
             case _:
                 return None
 
@@ -245,22 +241,8 @@ class Attempt:
         """Whether the target's errors are not in the client's format."""
         return self.voice is not None and self.voice.crosses
 
-    def _told_status(self, body: bytes) -> Whole:
-        """An HTTP error as the client gets it."""
-        if self.voice is None or not self.voice.crosses:
-            return Whole(self.status, self.headers, body)
-        try:
-            plain = decode(_coding(self.headers), body, self._options.answer_bytes)
-        except BodyError:
-            plain = b""
-        return Whole(*self.voice.error(self.status, self.headers, plain))
-
     def _refused_by_status(self, given: Given, result: str) -> Refused:
         return Refused(failure_facts(self.status, self.headers, None), given, result)
-
-    def _lost_body(self) -> Lost:
-        error = ProxyError(self.status, "upstream_error", "upstream_error", f"Provider error {self.status}")
-        return Lost(error, wire_headers.get(self.headers, "retry-after"))
 
     def _reading_whole(self, event: AttemptEvent) -> Step:
         match event:
@@ -281,7 +263,7 @@ class Attempt:
         if not self._inspects:
             return Answered(whole, result)
         try:
-            body = decode(_coding(self.headers), whole.body, self._options.answer_bytes)
+            body = decode(content_coding(self.headers), whole.body, self._options.answer_bytes)
         except BodyError:
             return self._broken(TransportFault.MALFORMED)
         answer = self._read_whole(body)
@@ -292,12 +274,12 @@ class Attempt:
         if answer.malformed:
             return self._broken(TransportFault.MALFORMED)
         facts = stream_failure_facts(failure, self.headers)
-        told = self._told_failure(failure, facts.status) if self._crosses else whole
+        told = whole if self.voice is None else telling.stream_error(self.voice, failure, facts.status, self.headers)
         return Refused(facts, told, f"{result} with an error body")
 
     def _read_whole(self, body: bytes) -> WholeAnswer:
         """The answer in a complete body. One that is read to its end for a voice may be a stream all the same."""
-        if self.voice is None or not self._is_stream():
+        if self.voice is None or not self._is_stream() or body.lstrip().startswith(b"{"):
             return whole_answer(self._dialect, body)
         seen = inspector(self._dialect)
         seen.feed(body)
@@ -309,21 +291,8 @@ class Attempt:
             try:
                 whole = Whole(whole.status, *self.voice.whole(self.headers, body))
             except ProxyError as error:
-                return self._unsayable(error)
+                return telling.unsayable(error)
         return Answered(whole, _success_word(answer.terminal), answer.completed)
-
-    def _told_failure(self, failure: FailureTerminal, status: int) -> Whole | Lost:
-        """A failure that the target told inside its answer, as an HTTP error in the client's format."""
-        if self.voice is None or failure.kind in _SILENT:
-            error = transport_failure(TransportFault.TRUNCATED, transport_message(TransportFault.TRUNCATED))
-            return Lost(error)
-        return Whole(*self.voice.failed_stream(failure, status, self.headers))
-
-    def _unsayable(self, error: ProxyError) -> Refused:
-        """The target answered, and the answer is none in the client's format."""
-        names = frozenset({ERROR_TYPE})
-        facts = FailureFacts(error.status, ERROR_TYPE, names, ERROR_TYPE, message=error.message)
-        return Refused(facts, Lost(error), error.code)
 
     def _holding(self, event: AttemptEvent) -> Step:
         match event:
@@ -345,7 +314,7 @@ class Attempt:
             return self._broken(TransportFault.MALFORMED)
         terminal = self.terminal
         if (fault := self._fault()) is not None:
-            return self._unsayable(fault)
+            return telling.unsayable(fault)
         if self.has_output or isinstance(terminal, SuccessTerminal):
             return self._ready()
         if terminal is None:
@@ -382,8 +351,8 @@ class Attempt:
         if self.has_output or not isinstance(terminal, FailureTerminal):
             last = self.last_words()
             fault = self._fault()
-            return self._ready(last, complete=True) if fault is None else self._unsayable(fault)
-        if terminal.kind in _SILENT:
+            return self._ready(last, complete=True) if fault is None else telling.unsayable(fault)
+        if terminal.kind in telling.SILENT:
             error = transport_failure(TransportFault.TRUNCATED, "The upstream's stream ended before any output.")
             return replace(self._refused_stream(terminal, Lost(error)), result="stream ended early")
         return self._refused_stream(terminal, Whole(self.status, self.headers, self._held.joined()))
@@ -393,15 +362,11 @@ class Attempt:
         self.note_answer()
         facts = stream_failure_facts(terminal, self.headers)
         if given is None or (self._crosses and not isinstance(given, Lost)):
-            given = self._told_failure(terminal, facts.status)
+            given = telling.stream_error(self.voice, terminal, facts.status, self.headers)
         return Refused(facts, given, "failed in the stream before output")
 
     def _broken(self, fault: TransportFault) -> Refused:
         return Refused(transport_facts(fault), Lost(transport_failure(fault, transport_message(fault))), str(fault))
-
-
-_SILENT = ("eof", "malformed")
-"""Failures by which the target said nothing."""
 
 
 def _ignore(_data: bytes) -> None:
@@ -412,8 +377,3 @@ def _success_word(terminal: Terminal) -> str:
     if not isinstance(terminal, SuccessTerminal):
         return ""
     return "empty" if terminal.empty else terminal.kind
-
-
-def _coding(headers: Headers) -> str | None:
-    coding = wire_headers.get(headers, "content-encoding")
-    return None if coding is None or coding.strip().lower() in ("", "identity") else coding

@@ -109,7 +109,8 @@ class Voice:
         """A failure that the target told inside a 2xx answer, as the HTTP error that `status` makes of it."""
         response = terminal.event.get("response")
         carrier = response if isinstance(response, Mapping) and response.get("error") else terminal.event
-        return self.error(status, headers, dump(dict(carrier)))
+        document = {"error": carrier.get("error", carrier), "request_id": terminal.event.get("request_id")}
+        return self.error(status, headers, dump({name: value for name, value in document.items() if value}))
 
 
 def _error_of(failure: Failure) -> ProxyError:
