@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from combos.admin.usage_query import DECISIONS, USES, Filters, summed
+from combos.admin.usage_query import Filters, WindowSums
+from combos.admin.usage_sums import DECISIONS, USES
 from combos.core.usage_windows import Range, Window
 from combos.decision.gates import Backend, Gate
 from combos.decision.stored import UNKNOWN_BACKEND
@@ -33,10 +34,9 @@ def decision_statistics(
     connection: sqlite3.Connection | None, combo: str | None, wanted: Range, window: Window, now_ms: int
 ) -> Json:
     """The statistics of one combo, or of all."""
-    picks = summed(
-        connection, DECISIONS, ("backend", "gate", "provider", "model", "effort"), window, Filters(combo=combo)
-    )
-    uses = summed(connection, USES, ("provider", "model"), window, Filters(combo=combo, decided=True))
+    sums = WindowSums(connection, window)
+    picks = sums.by(DECISIONS, ("backend", "gate", "provider", "model", "effort"), Filters(combo=combo))
+    uses = sums.by(USES, ("provider", "model"), Filters(combo=combo, decided=True))
     return {
         "range": wanted.value,
         "comboId": combo,

@@ -4,14 +4,15 @@ Whole quarters of an hour come from the sums; what a window cuts off at its ends
 """
 
 import contextlib
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from combos.admin.usage_sums import DECISIONS, TURNS, USES, Row, Table, contributions
+import orjson
+
+from combos.admin.usage_sums import Row, Sums, Table
 from combos.core.usage_windows import BUCKET_MS, Window
 
 type Document = dict[str, Any]
@@ -58,25 +59,37 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
         connection.close()
 
 
-def summed(
-    connection: sqlite3.Connection | None, table: Table, by: Sequence[str], window: Window, filters: Filters
-) -> list[Document]:
-    """Sums of a table over a window, one row per value of the columns `by`."""
-    if connection is None:
-        return []
-    rows: dict[Row, list[Any]] = {}
-    for row in connection.execute(*_statement(table, by, window, filters)):
-        rows[row[: len(by)]] = list(row[len(by) :])
-    for key, values in _edges(connection, table, window, filters):
-        place = tuple(value for name, value in zip(table.keys, key, strict=True) if name in by)
-        order = tuple(name for name in table.keys if name in by)
-        found = rows.setdefault(tuple(place[order.index(name)] for name in by), [0] * len(table.sums))
-        for index, value in enumerate(values):
-            found[index] += value
-    return [
-        {**dict(zip(by, key, strict=True)), **dict(zip(table.sums, values, strict=True))}
-        for key, values in rows.items()
-    ]
+class WindowSums:
+    """The sums of one window; what its ends cut off is read once. Without a ledger everything is empty."""
+
+    def __init__(self, connection: sqlite3.Connection | None, window: Window) -> None:
+        self._connection = connection
+        self._window = window
+        self._edges: Sums | None = None
+
+    def by(self, table: Table, columns: Sequence[str], filters: Filters) -> list[Document]:
+        """Sums of a table, one row per value of `columns`."""
+        if self._connection is None:
+            return []
+        rows: dict[Row, list[Any]] = {}
+        for row in self._connection.execute(*_statement(table, columns, self._window, filters)):
+            rows[row[: len(columns)]] = list(row[len(columns) :])
+        places = [table.keys.index(name) for name in columns]
+        for key, values in self._cut_off(self._connection).rows[table].items():
+            if filters.matches(table, key):
+                found = rows.setdefault(tuple(key[place] for place in places), [0] * len(table.sums))
+                for index, value in enumerate(values):
+                    found[index] += value
+        return [dict(zip((*columns, *table.sums), (*key, *values), strict=True)) for key, values in rows.items()]
+
+    def _cut_off(self, connection: sqlite3.Connection) -> Sums:
+        """What the records in the cut quarters of an hour at both ends add."""
+        if self._edges is None:
+            self._edges = Sums()
+            for part in _cut(self._window):
+                for (text,) in connection.execute("SELECT record FROM requests WHERE at >= ? AND at < ?", part):
+                    self._edges.add(orjson.loads(text))
+        return self._edges
 
 
 def records(
@@ -93,7 +106,7 @@ def records(
         f"SELECT seq, record FROM requests {where} ORDER BY seq DESC LIMIT ?",  # noqa: S608 - clauses of this module
         (*values, limit),
     )
-    return [(seq, json.loads(text)) for seq, text in found]
+    return [(seq, orjson.loads(text)) for seq, text in found]
 
 
 def count(connection: sqlite3.Connection | None) -> int:
@@ -123,15 +136,6 @@ def _statement(table: Table, by: Sequence[str], window: Window, filters: Filters
     return statement, values
 
 
-def _edges(connection: sqlite3.Connection, table: Table, window: Window, filters: Filters) -> Iterator[tuple[Row, Row]]:
-    """What the records in the cut quarters of an hour at both ends add."""
-    for low, high in _cut(window):
-        for (text,) in connection.execute("SELECT record FROM requests WHERE at >= ? AND at < ?", (low, high)):
-            for of, key, values in contributions(json.loads(text)):
-                if of is table and filters.matches(table, key):
-                    yield key, values
-
-
 def _cut(window: Window) -> Iterator[tuple[int, int]]:
     """The parts of a window that are no whole buckets."""
     since, until = window.since, window.until
@@ -150,6 +154,3 @@ def _up(at: int) -> int:
 
 def _down(at: int) -> int:
     return at - at % BUCKET_MS
-
-
-__all__ = ["DECISIONS", "TURNS", "USES", "Filters", "count", "reading", "records", "summed"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
-from combos.admin.usage_query import TURNS, USES, Filters, summed
-from combos.admin.usage_sums import NANO
+from combos.admin.usage_query import Filters, WindowSums
+from combos.admin.usage_sums import NANO, TURNS, USES
 from combos.core.usage_windows import Range, Window, local_day
 
 type Json = dict[str, Any]
@@ -40,8 +40,9 @@ class Wanted:
 
 def usage(connection: sqlite3.Connection | None, wanted: Wanted) -> Json:
     """The whole answer."""
-    turns = summed(connection, TURNS, ("bucket", "combo", "outcome"), wanted.window, wanted.filters)
-    uses = summed(connection, USES, ("bucket", "combo", "provider", "model"), wanted.window, wanted.filters)
+    sums = WindowSums(connection, wanted.window)
+    turns = sums.by(TURNS, ("bucket", "combo", "outcome"), wanted.filters)
+    uses = sums.by(USES, ("bucket", "combo", "provider", "model"), wanted.filters)
     # Sums of requests know no provider: with such a filter only attempts are counted.
     narrow = wanted.filters.provider is not None or wanted.filters.model is not None
     turns = [] if narrow else turns

@@ -18,7 +18,7 @@ _EXCLUDES_THOUGHTS = frozenset({Dialect.GEMINI})
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Counts of one attempt. None: not reported."""
+    """Counts of one attempt. None: not reported; an unreported total is the sum of what was reported."""
 
     input: int | None = None
     output: int | None = None
@@ -34,8 +34,8 @@ class Tokens:
 
     @property
     def spent(self) -> int:
-        """What counts against a budget of tokens: the total, else what is known of its parts."""
-        return self.total if self.total is not None else (self.input or 0) + (self.output or 0)
+        """What counts against a budget of tokens: what is known."""
+        return self.total or 0
 
 
 def tokens_of(dialect: Dialect | None, usage: Mapping[str, int] | None) -> Tokens:
@@ -49,8 +49,8 @@ def tokens_of(dialect: Dialect | None, usage: Mapping[str, int] | None) -> Token
         read += (cached or 0) + (written or 0)
     if output is not None and dialect in _EXCLUDES_THOUGHTS:
         output += thoughts or 0
-    if total is None and read is not None and output is not None:
-        total = read + output
+    if total is None and not (read is None and output is None):
+        total = (read or 0) + (output or 0)
     return Tokens(read, output, cached, written, thoughts, total)
 
 

@@ -1,0 +1,121 @@
+"""What a finished request is entered into: the ledger, the metrics, the running account of budgets, traces.
+
+Called inside the event loop once per request, after its last byte; nothing here waits. Each book is asked in turn, and
+what one of them cannot do is its own warning and nobody's failed request.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from combos.admin.ledger import LEDGER_NAME, Entry, Ledger
+from combos.admin.live_config import Change, LiveConfig
+from combos.admin.metrics import LiveCollector, LiveSources, Metrics, cooling
+from combos.admin.spans import Spans, TracingError, tracing_api
+from combos.admin.usage_query import Filters, WindowSums, reading
+from combos.admin.usage_record import attempt_cost, attempt_tokens, counts_in_ledger
+from combos.admin.usage_sums import NANO, USES
+from combos.core.budgets import COMBOS, PROVIDERS, Purse, Spending, Spent
+from combos.core.facts import Now
+from combos.core.registry import Registry, Target
+from combos.core.usage_windows import Window
+from combos.engine.record import TurnRecord
+from combos.engine.state import EngineState
+
+logger = logging.getLogger(__name__)
+
+
+class Books(LiveSources):
+    """The books of one process. `now` is its clock; the ledger lies beside the configuration."""
+
+    def __init__(self, live: LiveConfig, state: EngineState, now: Callable[[], Now]) -> None:
+        self._live = live
+        self._state = state
+        self._now = now
+        self.ledger = Ledger(live.path.parent / LEDGER_NAME, lambda: live.registry.config.usage_ledger_max_bytes)
+        self.metrics = Metrics()
+        self.metrics.watch(LiveCollector(self))
+        self.spending = Spending(now().epoch_ms)
+        self._spans: Spans | None = None
+        live.observe(self._configuration)
+
+    # -- entering
+
+    def turn(self, record: TurnRecord, registry: Registry) -> None:
+        """Enter a finished request. `registry` is the one it was served with."""
+        if not counts_in_ledger(record):
+            return
+        now = self._now()
+        self.ledger.add(Entry(record, registry, now.epoch_ms))
+        self.metrics.turn(record, registry)
+        budgets = registry.config.budgets
+        if budgets.providers or budgets.combos:
+            for attempt in record.attempts:
+                cost, tokens = attempt_cost(attempt, registry), attempt_tokens(attempt).spent
+                self.spending.add(attempt.provider, record.combo, cost, tokens, now.epoch_ms)
+        if self._spans is not None:
+            self._spans.turn(record, registry, now)
+
+    def trace(self, wanted: bool) -> None:
+        """Switch traces on or off. A missing package is one warning."""
+        try:
+            self._spans = Spans(tracing_api()) if wanted else None
+        except TracingError as error:
+            logger.warning(f"combos: no traces: {error}")
+
+    # -- budgets
+
+    def over_budget(self, combo: str | None) -> Callable[[Target], bool]:
+        """Whether a spent budget keeps a target out of a request for this combo (None: of a direct route)."""
+
+        def is_over(target: Target) -> bool:
+            budgets = self._live.registry.config.budgets
+            return self.spending.over(budgets, target.provider_name, combo, self._now().epoch_ms)
+
+        return is_over
+
+    async def open(self) -> None:
+        """Take over what the ledger knows of the current day and month. What is spent meanwhile is kept."""
+        day, month = self.spending.day.since, self.spending.month.since
+        try:
+            sums = await asyncio.to_thread(lambda: tuple(_spent(self.ledger.path, since) for since in (day, month)))
+        except sqlite3.Error as error:
+            logger.warning(f"combos: {self.ledger.path} cannot be read, budgets count from now on: {error}")
+            return
+        self.spending.open(*sums)
+
+    async def close(self) -> None:
+        """Write what is left."""
+        await asyncio.to_thread(self.ledger.close)
+
+    # -- what a scrape reads
+
+    def cooldowns(self) -> dict[tuple[str, str], int]:
+        """Epoch ms of expiry by provider and model."""
+        return cooling(self._state, self._live.registry, self._now())
+
+    def budgets(self) -> Sequence[tuple[str, str, bool]]:
+        """Kind, name and whether it is spent, of every budget."""
+        rows = self.spending.state(self._live.registry.config.budgets, self._now().epoch_ms)
+        return [(str(row["kind"]), str(row["name"]), bool(row["exhausted"])) for row in rows]
+
+    def lost(self) -> int:
+        """Records that were not written."""
+        return self.ledger.lost
+
+    def _configuration(self, change: Change) -> None:
+        self.metrics.configuration(change, self._now())
+
+
+def _spent(path: Path, since: int) -> dict[Purse, Spent]:
+    """What each provider and each combo has used since an instant."""
+    found: dict[Purse, Spent] = {}
+    with reading(path) as connection:
+        rows = WindowSums(connection, Window(since)).by(USES, ("combo", "provider"), Filters())
+    for row in rows:
+        for purse in (Purse(PROVIDERS, row["provider"]), Purse(COMBOS, row["combo"])):
+            spent = found.get(purse, Spent())
+            found[purse] = spent.plus(row["cost_nano"] / NANO, int(row["total"]))
+    return found

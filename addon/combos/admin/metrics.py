@@ -1,0 +1,202 @@
+"""Prometheus metrics of the proxy: what requests, attempts and decisions came to, cooldowns and the configuration.
+
+Every label has a bounded set of values: ids of the configuration, names of rules and outcomes. A model name that only a
+client knows becomes `other`. What a number means is written in docs/metrics.md; a test holds both together.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from combos import __version__
+from combos.admin.live_config import Change
+from combos.admin.usage_record import attempt_tokens
+from combos.core.facts import Now
+from combos.core.registry import Registry, known_models
+from combos.engine.record import AttemptRecord, TurnRecord
+from combos.engine.state import EngineState
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+DIRECT = "direct"
+"""The label `combo` of requests that named a provider and model themselves."""
+OTHER = "other"
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640)
+_OVERHEAD = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
+_UNDECIDED = frozenset({"cancelled", "overtaken"})
+
+
+class Metrics:
+    """The metrics of one process, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        made = self.registry
+        self._requests = Counter("combos_requests", "Requests, by outcome.", ("combo", "outcome"), registry=made)
+        self._attempts = Counter(
+            "combos_attempts", "Attempts, by result.", ("combo", "provider", "model", "result"), registry=made
+        )
+        self._hops = Counter("combos_hops", "Hops to another target, by rule.", ("combo", "reason"), registry=made)
+        self._duration = Histogram(
+            "combos_request_duration_seconds", "Whole requests.", ("combo",), registry=made, buckets=_SECONDS
+        )
+        self._first_output = Histogram(
+            "combos_time_to_first_output_seconds",
+            "From the dispatch of an attempt to its first output.",
+            ("provider", "model"),
+            registry=made,
+            buckets=_SECONDS,
+        )
+        self._wait = Histogram(
+            "combos_wait_seconds", "Waits for a cooldown.", ("combo",), registry=made, buckets=_SECONDS
+        )
+        self._overhead = Histogram(
+            "combos_overhead_seconds", "Time of a request that was no target's.", registry=made, buckets=_OVERHEAD
+        )
+        self._tokens = Counter("combos_tokens", "Tokens reported.", ("provider", "model", "type"), registry=made)
+        self._decisions = Counter("combos_decisions", "Decisions.", ("combo", "backend", "gate"), registry=made)
+        self._reload = Gauge("combos_config_last_reload_successful", "Whether the file could be used.", registry=made)
+        self._reloaded = Gauge(
+            "combos_config_last_reload_timestamp_seconds", "When the file was last put into force.", registry=made
+        )
+        Gauge("combos_build_info", "The version.", ("version",), registry=made).labels(__version__).set(1)
+
+    def watch(self, collector: Collector) -> None:
+        """Ask `collector` at every scrape as well."""
+        self.registry.register(collector)
+
+    def scrape(self) -> bytes:
+        """The text of all metrics."""
+        return generate_latest(self.registry)
+
+    def turn(self, record: TurnRecord, registry: Registry) -> None:
+        """Count a finished request."""
+        combo = record.combo or DIRECT
+        self._requests.labels(combo, record.outcome.value if record.outcome else OTHER).inc()
+        if record.ended_ms is not None:
+            self._duration.labels(combo).observe(_seconds(record.ended_ms - record.started_ms))
+            self._overhead.observe(_seconds(overhead_ms(record)))
+        for wait in record.waits_ms:
+            self._wait.labels(combo).observe(_seconds(wait))
+        if record.decision is not None:
+            self._decisions.labels(combo, record.decision.backend, record.decision.gate).inc()
+        for attempt in record.attempts:
+            self._attempt(combo, attempt, registry)
+        for attempt in record.attempts[:-1]:
+            if attempt.verdict is not None:
+                self._hops.labels(combo, attempt.verdict.rule).inc()
+
+    def configuration(self, change: Change, now: Now) -> None:
+        """The file was looked at and something came of it."""
+        is_good = change is not Change.INVALID
+        self._reload.set(int(is_good))
+        if is_good:
+            self._reloaded.set(now.epoch_ms / 1000)
+
+    def _attempt(self, combo: str, attempt: AttemptRecord, registry: Registry) -> None:
+        provider, model = place_of(attempt, registry)
+        self._attempts.labels(combo, provider, model, _result(attempt)).inc()
+        if attempt.first_output_ms is not None:
+            self._first_output.labels(provider, model).observe(_seconds(attempt.first_output_ms - attempt.started_ms))
+        tokens = attempt_tokens(attempt)
+        for kind, count in (
+            ("input", tokens.input),
+            ("output", tokens.output),
+            ("cache_read", tokens.cache_read),
+            ("cache_write", tokens.cache_write),
+            ("reasoning", tokens.reasoning),
+        ):
+            if count:
+                self._tokens.labels(provider, model, kind).inc(count)
+
+
+class LiveCollector(Collector):
+    """What is read at the moment of a scrape: running cooldowns and budgets. `lost` counts records not written."""
+
+    def __init__(self, sources: "LiveSources") -> None:
+        self._sources = sources
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """The metrics now."""
+        cooldowns = GaugeMetricFamily(
+            "combos_target_cooldown_until_timestamp_seconds",
+            "When a cooling target may be asked again; the latest of all combos.",
+            labels=("provider", "model"),
+        )
+        for (provider, model), until in self._sources.cooldowns().items():
+            cooldowns.add_metric((provider, model), until / 1000)
+        yield cooldowns
+        budgets = GaugeMetricFamily(
+            "combos_budget_exhausted", "1 while a budget keeps its targets out.", labels=("kind", "name")
+        )
+        for kind, name, is_spent in self._sources.budgets():
+            budgets.add_metric((kind, name), int(is_spent))
+        yield budgets
+        lost = CounterMetricFamily("combos_usage_records_lost", "Records that could not be written.")
+        lost.add_metric((), self._sources.lost())
+        yield lost
+
+
+class LiveSources:
+    """Where a scrape looks. Everything is read inside the event loop."""
+
+    def cooldowns(self) -> dict[tuple[str, str], int]:
+        """Epoch ms of expiry by provider and model."""
+        raise NotImplementedError
+
+    def budgets(self) -> Sequence[tuple[str, str, bool]]:
+        """Kind, name and whether it is spent, of every budget."""
+        raise NotImplementedError
+
+    def lost(self) -> int:
+        """Records that were not written."""
+        raise NotImplementedError
+
+
+def cooling(state: EngineState, registry: Registry, now: Now) -> dict[tuple[str, str], int]:
+    """Epoch ms at which each cooling target is back, the latest over all combos."""
+    found: dict[tuple[str, str], int] = {}
+    for key, entry in state.cooldowns.running(now.mono_ms):
+        combo = registry.combos.get(key.combo)
+        target = next((one for one in combo.targets if one.key == key.target), None) if combo else None
+        if target is not None:
+            place = (target.provider_name, target.model)
+            found[place] = max(found.get(place, 0), now.epoch_ms + entry.expires_ms - now.mono_ms)
+    return found
+
+
+def place_of(attempt: AttemptRecord, registry: Registry) -> tuple[str, str]:
+    """Provider and model of an attempt as labels: a model that the configuration does not name is `other`."""
+    provider = registry.providers.get(attempt.provider)
+    if provider is None:
+        return OTHER, OTHER
+    named = attempt.model in known_models(provider.config) or any(
+        target.provider_name == attempt.provider and target.model == attempt.model
+        for combo in registry.combos.values()
+        for target in combo.targets
+    )
+    return attempt.provider, attempt.model if named else OTHER
+
+
+def overhead_ms(record: TurnRecord) -> int:
+    """Milliseconds of a request in which no attempt ran, nothing was waited for and nothing decided."""
+    end = record.ended_ms if record.ended_ms is not None else record.started_ms
+    busy, reached = 0, record.started_ms
+    for attempt in sorted(record.attempts, key=lambda one: one.started_ms):
+        stop = end if attempt.ended_ms is None else attempt.ended_ms
+        busy += max(0, stop - max(reached, attempt.started_ms))
+        reached = max(reached, stop)
+    decided = record.decision.latency_ms if record.decision is not None else 0
+    return max(0, end - record.started_ms - busy - sum(record.waits_ms) - decided)
+
+
+def _result(attempt: AttemptRecord) -> str:
+    if attempt.verdict is not None:
+        return attempt.verdict.rule
+    return attempt.result if attempt.result in _UNDECIDED else "success"
+
+
+def _seconds(ms: int) -> float:
+    return ms / 1000
