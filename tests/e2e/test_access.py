@@ -1,6 +1,7 @@
 """Clients that are not this machine: who is served, and what becomes of the key they show."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,30 @@ async def test_other_traffic_of_strangers_is_mitmproxys_business(confdir: Path) 
         host = vendor.url.removeprefix("http://").encode()
         answer = await ask(on.port, "POST", f"{vendor.url}/v1/responses", body=b'{"model":"theirs"}', host=host)
         assert (answer.status, len(vendor.requests)) == (200, 1)
+
+
+async def test_pages_of_other_sites_are_refused_at_the_proxys_own_address(confdir: Path) -> None:
+    made = cases()
+    async with stage(confdir, *made, document={"corsAllowOrigins": ["https://trusted.example"]}) as on:
+        for case in made:
+            plain = [(b"Origin", b"https://evil.example"), (b"Content-Type", b"text/plain")]
+            assert (await on.ask(case, headers=plain)).status == 403
+            assert case.calls == []
+            assert b"beta-ok" in (await on.ask(case, headers=[(b"Origin", b"https://trusted.example")])).body
+
+
+async def test_a_page_whose_name_was_rebound_to_this_machine_is_not_served(confdir: Path) -> None:
+    case = Case(R, alpha=DOWN, beta=R.answers("beta-ok"))
+    async with RawServer([Again([Expect(), Send(response(200, b"site"))])]) as site, stage(confdir, case) as on:
+        port = site.url.rpartition(":")[2].encode()
+        headers = [(b"Origin", b"http://rebound.localhost.example:" + port)]
+        answer = await ask(
+            on.port,
+            "POST",
+            "/v1/responses",
+            headers=headers,
+            body=json.dumps(case.wire.request(case.model)).encode(),
+            host=b"127.0.0.1:" + port,
+        )
+        assert answer.body == b"site"
+        assert case.calls == []

@@ -5,7 +5,7 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import tflow
 
-from combos.mitm.access import holds_key, is_admitted, is_loopback, presented_keys
+from combos.mitm.access import holds_key, is_admitted, is_foreign_page, is_loopback, presented_keys
 
 KEYS = ["first-key", "second-key-ü"]
 
@@ -91,3 +91,28 @@ def test_whom_mitmproxy_has_admitted() -> None:
 @pytest.mark.parametrize(("mode", "admitted"), [("local:curl", True), ("wireguard", True), ("transparent", False)])
 def test_modes_that_admit_by_themselves(mode: str, admitted: bool) -> None:
     assert is_admitted(flow_from("10.0.0.1", mode), []) is admitted
+
+
+@pytest.mark.parametrize(
+    ("origin", "foreign"),
+    [
+        (None, False),
+        ("http://localhost:3000", False),
+        ("http://127.0.0.1:8080", False),
+        ("http://[::1]:8080", False),
+        ("https://trusted.example", False),
+        ("vscode-webview://0a1b", False),
+        ("app://codex", False),
+        ("https://evil.example", True),
+        ("http://127.0.0.1.evil.example", True),
+        ("http://trusted.example", True),
+        ("null", True),
+        ("", True),
+        ("http://", True),
+    ],
+)
+def test_pages_of_other_sites(origin: str | None, foreign: bool) -> None:
+    flow = tflow.tflow()
+    if origin is not None:
+        flow.request.headers["origin"] = origin
+    assert is_foreign_page(flow, ("https://trusted.example",)) is foreign

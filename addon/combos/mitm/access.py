@@ -1,17 +1,23 @@
 """Who may use the combos: the machine itself, whoever mitmproxy has admitted, and holders of a configured key."""
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
 
 from combos.core.recall import caller_digest
+from combos.upstream.selfloop import is_loopback_name
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
 
 REFUSAL = "Combos are served to this machine and to holders of a configured key"
+
+PAGE_REFUSAL = "A page of another site may not use combos; corsAllowOrigins in the configuration names those that may"
+
+_PAGE_SCHEMES = ("http", "https")
 
 # A local capture is this machine; a WireGuard peer has proved a key to mitmproxy.
 _ADMITTING_MODES = (LocalMode, WireGuardMode)
@@ -55,3 +61,19 @@ def is_admitted(flow: HTTPFlow, keys: Iterable[str]) -> bool:
 def caller_of(flow: HTTPFlow) -> str:
     """A name for the holder of the request's credentials that does not reveal them; one name for all without any."""
     return caller_digest("\0".join(presented_keys(flow)).encode(errors="surrogateescape"))
+
+
+def is_foreign_page(flow: HTTPFlow, allowed: Collection[str]) -> bool:
+    """Whether a page of another site sends the request; `allowed`: the configured `corsAllowOrigins`.
+
+    Any page that a browser shows can send a POST to a loopback port, and read the answer once its name has been
+    rebound to this machine. Programs send no Origin; one without a web scheme belongs to an installed application.
+    """
+    origin = flow.request.headers.get("origin")
+    if origin is None or origin in allowed:
+        return False
+    scheme, _, rest = origin.partition("://")
+    if scheme not in _PAGE_SCHEMES:
+        return not rest
+    host = urlsplit(origin).hostname or ""
+    return not (is_loopback(host) or is_loopback_name(host))

@@ -5,7 +5,8 @@ from typing import Protocol
 
 from mitmproxy.http import HTTPFlow, Response
 
-from combos.mitm import attempt_flows, management, model_details, own_address, recognition
+from combos.core import errors
+from combos.mitm import access, attempt_flows, management, model_details, own_address, recognition
 from combos.mitm.client import Client
 from combos.mitm.layer import answer_whole, hold_request, respond_with
 from combos.mitm.model_lists import asks_for_list
@@ -70,6 +71,8 @@ class Reception:
             service.model_lists.merge(flow, service.config.registry)
 
     def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
+        if access.is_foreign_page(flow, service.config.registry.config.cors_allow_origins):
+            return self._page_refusal(flow) if base_url else None
         model = model_details.asked_model(flow)
         if model is not None:
             return model_details.responder_for(service, flow, model, base_url=base_url)
@@ -77,6 +80,10 @@ class Reception:
         if isinstance(found, Refusal):
             return refuse_with(found.error, found.dialect)
         return None if found is None else service.responder(flow, found, None if base_url else flow.request.host)
+
+    def _page_refusal(self, flow: HTTPFlow) -> Responder:
+        dialect = recognition.turn_surface(flow) or model_details.dialect_of(flow)
+        return refuse_with(errors.forbidden(access.PAGE_REFUSAL), dialect)
 
     async def _unclaimed(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> None:
         registry = service.config.registry
