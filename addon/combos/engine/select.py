@@ -152,7 +152,7 @@ class Selector:
         bound = self._affine(eligible, now)
         if bound is not None:
             return bound
-        evidence = Evidence(draw, self.request.reset_at)
+        evidence = Evidence(draw, reset_of(self.request, self.state, now))
         return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 
     def _eligible(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> list[Target]:
@@ -176,8 +176,8 @@ class Selector:
             can_speak=lambda target: self.speaker.known_problem(target, now) is None,
             encrypted=encrypted,
             unusable=self.request.unusable,
-            spent=self.request.spent,
-            over_budget=self.request.over_budget,
+            spent=lambda target: self.request.spent(target) or state.quota.spent(target, now),
+            over_budget=over_budget(self.request, state, combo.id, now),
             tried=tried,
             cooling_ms=lambda target: state.cooling_ms(combo, target, now),
         )
@@ -209,6 +209,22 @@ _UNASKED = (
     Reason.UNSUPPORTED,
     Reason.ENCRYPTED_TASK,
 )
+
+
+def over_budget(request: TurnRequest, state: EngineState, combo: str | None, now: Now) -> Callable[[Target], bool]:
+    """Whether a budget as configured now keeps a target out of a request for a combo (None: of a direct route)."""
+    budgets = request.current().config.budgets
+    return lambda target: state.spending.over(budgets, target.provider_name, combo, now.epoch_ms)
+
+
+def reset_of(request: TurnRequest, state: EngineState, now: Now) -> Callable[[Target], int | None]:
+    """When a target's quota begins anew (epoch ms): what the host knows, else what the state holds."""
+
+    def reset_at(target: Target) -> int | None:
+        known = request.reset_at(target)
+        return state.quota.reset_at(target, now) if known is None else known
+
+    return reset_at
 
 
 def has_sibling(pick: Pick, tried: Collection[str]) -> bool:
