@@ -17,9 +17,9 @@ from combos.admin.spans import Spans, TracingError, tracing_api
 from combos.admin.usage_query import Filters, WindowSums, reading
 from combos.admin.usage_record import attempt_cost, attempt_tokens, counts_in_ledger
 from combos.admin.usage_sums import NANO, USES
-from combos.core.budgets import COMBOS, PROVIDERS, Purse, Spending, Spent
+from combos.core.budgets import COMBOS, PROVIDERS, Purse, Spent
 from combos.core.facts import Now
-from combos.core.registry import Registry, Target
+from combos.core.registry import Registry
 from combos.core.usage_windows import Window
 from combos.engine.record import TurnRecord
 from combos.engine.state import EngineState
@@ -37,7 +37,6 @@ class Books(LiveSources):
         self.ledger = Ledger(live.path.parent / LEDGER_NAME, lambda: live.registry.config.usage_ledger_max_bytes)
         self.metrics = Metrics()
         self.metrics.watch(LiveCollector(self))
-        self.spending = Spending(now().epoch_ms)
         self._spans: Spans | None = None
         live.observe(self._configuration)
 
@@ -54,7 +53,7 @@ class Books(LiveSources):
         if budgets.providers or budgets.combos:
             for attempt in record.attempts:
                 cost, tokens = attempt_cost(attempt, registry), attempt_tokens(attempt).spent
-                self.spending.add(attempt.provider, record.combo, cost, tokens, now.epoch_ms)
+                self._state.spending.add(attempt.provider, record.combo, cost, tokens, now.epoch_ms)
         if self._spans is not None:
             self._spans.turn(record, registry, now)
 
@@ -65,26 +64,16 @@ class Books(LiveSources):
         except TracingError as error:
             logger.warning(f"combos: no traces: {error}")
 
-    # -- budgets
-
-    def over_budget(self, combo: str | None) -> Callable[[Target], bool]:
-        """Whether a spent budget keeps a target out of a request for this combo (None: of a direct route)."""
-
-        def is_over(target: Target) -> bool:
-            budgets = self._live.registry.config.budgets
-            return self.spending.over(budgets, target.provider_name, combo, self._now().epoch_ms)
-
-        return is_over
-
     async def open(self) -> None:
         """Take over what the ledger knows of the current day and month. What is spent meanwhile is kept."""
-        day, month = self.spending.day.since, self.spending.month.since
+        spending = self._state.spending
+        day, month = spending.look(self._now().epoch_ms)
         try:
             sums = await asyncio.to_thread(lambda: tuple(_spent(self.ledger.path, since) for since in (day, month)))
         except sqlite3.Error as error:
             logger.warning(f"combos: {self.ledger.path} cannot be read, budgets count from now on: {error}")
             return
-        self.spending.open(*sums)
+        spending.open(*sums)
 
     async def close(self) -> None:
         """Write what is left."""
@@ -98,7 +87,7 @@ class Books(LiveSources):
 
     def budgets(self) -> Sequence[tuple[str, str, bool]]:
         """Kind, name and whether it is spent, of every budget."""
-        rows = self.spending.state(self._live.registry.config.budgets, self._now().epoch_ms)
+        rows = self._state.spending.state(self._live.registry.config.budgets, self._now().epoch_ms)
         return [(str(row["kind"]), str(row["name"]), bool(row["exhausted"])) for row in rows]
 
     def lost(self) -> int:

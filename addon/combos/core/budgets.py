@@ -52,11 +52,20 @@ class Period:
 class Spending:
     """The account of one process. `zone` is whose midnight counts; None is the machine's own."""
 
-    def __init__(self, epoch_ms: int, zone: tzinfo | None = None) -> None:
+    def __init__(self, zone: tzinfo | None = None) -> None:
         self._zone = zone
-        self.day = Period(day_start(epoch_ms, zone))
-        self.month = Period(month_start(epoch_ms, zone))
+        self.day = Period(0)
+        self.month = Period(0)
         self._next_look = 0
+
+    def look(self, epoch_ms: int) -> tuple[int, int]:
+        """When the current day and the current month began, in epoch ms. Looked up once a second at most, because
+        calendars cost more than a comparison."""
+        if not self.day.since <= epoch_ms < self._next_look:
+            self._next_look = epoch_ms + 1000
+            self.day.turn(day_start(epoch_ms, self._zone))
+            self.month.turn(month_start(epoch_ms, self._zone))
+        return self.day.since, self.month.since
 
     def open(self, day: Mapping[Purse, Spent], month: Mapping[Purse, Spent]) -> None:
         """Add what the ledger knows of the current periods from before this process."""
@@ -66,7 +75,7 @@ class Spending:
 
     def add(self, provider: str, combo: str | None, usd: float | None, tokens: int, epoch_ms: int) -> None:
         """Count one attempt."""
-        self._look(epoch_ms)
+        self.look(epoch_ms)
         purses = [Purse(PROVIDERS, provider), *([Purse(COMBOS, combo)] if combo is not None else [])]
         for period in (self.day, self.month):
             for purse in purses:
@@ -76,7 +85,7 @@ class Spending:
         """Whether the provider's or the combo's budget is spent."""
         if not budgets.providers and not budgets.combos:
             return False
-        self._look(epoch_ms)
+        self.look(epoch_ms)
         mine = budgets.providers.get(provider)
         if mine is not None and self._is_spent(mine, Purse(PROVIDERS, provider)):
             return True
@@ -85,18 +94,10 @@ class Spending:
 
     def state(self, budgets: Budgets, epoch_ms: int) -> list[dict[str, object]]:
         """Every configured budget with what is spent of it, ready for JSON."""
-        self._look(epoch_ms)
+        self.look(epoch_ms)
         rows = [(Purse(PROVIDERS, name), budget) for name, budget in budgets.providers.items()]
         rows += [(Purse(COMBOS, name), budget) for name, budget in budgets.combos.items()]
         return [self._row(purse, budget) for purse, budget in rows]
-
-    def _look(self, epoch_ms: int) -> None:
-        """Turn the pages at midnight; asked at most once a second, because calendars cost more than a comparison."""
-        if epoch_ms < self._next_look and epoch_ms >= self.day.since:
-            return
-        self._next_look = epoch_ms + 1000
-        self.day.turn(day_start(epoch_ms, self._zone))
-        self.month.turn(month_start(epoch_ms, self._zone))
 
     def _is_spent(self, budget: Budget, purse: Purse) -> bool:
         day, month = self.day.spent.get(purse, Spent()), self.month.spent.get(purse, Spent())

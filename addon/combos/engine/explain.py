@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from combos.core.config_combo import CooldownWaitPolicy, Strategy
 from combos.core.cooldowns import CooldownKey
-from combos.core.eligibility import Constraints, reason_out, within_budget
+from combos.core.eligibility import Constraints, reason_out
 from combos.core.facts import Now
 from combos.core.registry import Combo, Provider, Registry, Target
 from combos.core.strategies import Evidence, RotationState, choose
@@ -60,20 +60,31 @@ def explain(
     spent: Callable[[Target], bool] = lambda _: False,
     reset_at: Callable[[Target], int | None] = lambda _: None,
     can_speak: Callable[[Target], bool] = lambda _: True,
-    over_budget: Callable[[Target], bool] = within_budget,
 ) -> Explanation:
-    """Explain `combo` for a request without special constraints. `unusable`, `spent` and `reset_at` as for a turn."""
+    """Explain `combo` for a request without special constraints. `unusable`, `spent` and `reset_at` as for a turn:
+    beside what the state knows."""
+    budgets = registry.config.budgets
     asked = Constraints(
-        can_speak, encrypted=False, unusable=unusable, spent=spent, tried=(),
-        cooling_ms=lambda target: state.cooling_ms(combo, target, now), over_budget=over_budget,
-    )  # fmt: skip
+        can_speak,
+        encrypted=False,
+        unusable=unusable,
+        spent=lambda target: spent(target) or state.quota.spent(target, now),
+        tried=(),
+        cooling_ms=lambda target: state.cooling_ms(combo, target, now),
+        over_budget=lambda target: state.spending.over(budgets, target.provider_name, combo.id, now.epoch_ms),
+    )
+
+    def evidence(target: Target) -> int | None:
+        known = reset_at(target)
+        return state.quota.reset_at(target, now) if known is None else known
+
     rotation = state.peek_rotation(combo.id)
     reasons = {target.key: reason_out(target, asked) for target in combo.targets}
     return Explanation(
         combo=combo.id,
         generation=registry.generation,
         strategy=combo.config.strategy.value,
-        next=_next(combo, reasons, rotation, reset_at),
+        next=_next(combo, reasons, rotation, evidence),
         batch=rotation.served,
         sticky_limit=combo.config.sticky_limit,
         retry_after_ms=state.cooldowns.earliest(combo.id, now.mono_ms),

@@ -3,6 +3,8 @@
 Every refusal leaves cooldowns, counters and rotation untouched.
 """
 
+from collections.abc import Callable
+
 from combos.core import errors
 from combos.core.config_combo import ImageInput, Strategy
 from combos.core.eligibility import Constraints, Reason, reason_out
@@ -34,14 +36,16 @@ def refusal(request: TurnRequest) -> ProxyError | None:
             return None
 
 
-def direct_reason(request: TurnRequest, speech: Speech, target: Target, now: Now) -> str | None:
+def direct_reason(
+    request: TurnRequest, speech: Speech, target: Target, over_budget: Callable[[Target], bool], now: Now
+) -> str | None:
     """Why the one target of a direct route cannot be asked, or None."""
     asked = Constraints(
         can_speak=lambda named: speech.problem(Pick(named, None), now) is None,
         encrypted=is_encrypted(request),
         unusable=request.unusable,
         spent=lambda _: False,
-        over_budget=request.over_budget,
+        over_budget=over_budget,
         tried=(),
         cooling_ms=lambda _: 0,
     )

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from combos.core.eligibility import within_budget
 from combos.core.facts import Headers
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
 from combos.core.recall import LaneKey
@@ -28,8 +27,8 @@ class TurnRequest:
     why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
     float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
-    and `reset_at` (epoch ms) are quota evidence, `over_budget` tells spent budgets. `decides` marks the internal turn
-    of a decision, which may not lead to another one. `seed` is any text unique to the request: its id in records, and
+    and `reset_at` (epoch ms) are quota evidence beside what the state holds. `decides` marks the internal turn of a
+    decision, which may not lead to another one. `seed` is any text unique to the request: its id in records, and
     what identifiers in translated answers are derived from.
     """
 
@@ -45,7 +44,6 @@ class TurnRequest:
     caller: str = ""
     spent: Callable[[Target], bool] = _never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
-    over_budget: Callable[[Target], bool] = within_budget
     decides: bool = False
     seed: str = ""
 

@@ -9,6 +9,7 @@ import hashlib
 from typing import NamedTuple
 
 from combos.core import recall
+from combos.core.budgets import Spending
 from combos.core.cooldowns import CooldownEntry, CooldownKey, Cooldowns
 from combos.core.expiring import ExpiringMap
 from combos.core.facts import Cooldown, Now, Scope, Verdict
@@ -48,6 +49,7 @@ class EngineState:
         self.recall = RecallStore()
         self.pools = PoolBook()
         self.quota = QuotaBook()
+        self.spending = Spending()
         self._generation = 0
         self._live: frozenset[tuple[str, str]] = frozenset()
 

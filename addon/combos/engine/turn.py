@@ -22,7 +22,7 @@ from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Even
 from combos.engine.outbound import outbound_request, timeouts_for
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
-from combos.engine.select import Pick, Selection, Selector, has_sibling
+from combos.engine.select import Pick, Selection, Selector, has_sibling, over_budget
 from combos.engine.speech import Speech
 from combos.engine.state import EngineState, PickedFrom
 from combos.engine.steps import Answered, Given, Live, Ready, Refused, Whole
@@ -128,7 +128,8 @@ class Turn:
             self._start_direct(self._request.route, now)
 
     def _start_direct(self, route: DirectRoute, now: Now) -> None:
-        reason = gates.direct_reason(self._request, self._speech, route.target, now)
+        spent = over_budget(self._request, self._state, None, now)
+        reason = gates.direct_reason(self._request, self._speech, route.target, spent, now)
         if reason is None:
             self._send(Pick(route.target, None), SendKind.FIRST, now)
             return
