@@ -4,7 +4,7 @@ Changes by path in the client's own format, whether they are spliced into its by
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from combos.core.effort import (
     Changes,
@@ -34,14 +34,8 @@ _EFFORT_PATHS: Mapping[Dialect, tuple[str, ...]] = {
     Dialect.MESSAGES: ("output_config", "effort"),
     Dialect.GEMINI: ("generationConfig", "thinkingConfig", "thinkingLevel"),
 }
-# What provider-bound state looks like in bytes: sealed here (as it is, and in Gemini's base64), a summary made here,
-# a message between agents, and each dialect's own kind.
-_OURS = (b"cmb1.", b"Y21iMS", b"combos-summary:", b'"agent_message"')
-_NATIVE: Mapping[Dialect, bytes] = {
-    Dialect.RESPONSES: b'"encrypted_content"',
-    Dialect.MESSAGES: b"thinking",
-    Dialect.GEMINI: b'"thoughtSignature"',
-}
+# How values begin that only this proxy makes: sealed state, the same in Gemini's base64, a summary.
+_OURS = ("cmb1.", "Y21iMS", "combos-summary:")
 
 
 def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossing: bool) -> Changes:
@@ -108,13 +102,41 @@ def changed(document: Mapping[str, object], changes: Changes) -> dict[str, objec
 
 
 def holds_ours(facts: RequestFacts) -> bool:
-    """Whether something that only this proxy writes or translates may be in the body."""
-    return any(mark in facts.body for mark in _OURS)
+    """Whether something is in the body that only this proxy makes, or that it writes anew for most targets."""
+    if any(state.startswith(_OURS) for state in _states(facts)):
+        return True
+    return facts.dialect is Dialect.RESPONSES and any(
+        item.get("type") == "agent_message" for item in _objects(facts.document.get("input"))
+    )
 
 
 def holds_native_state(facts: RequestFacts) -> bool:
-    """Whether a provider's own reasoning state may be in the body."""
-    return facts.dialect in _NATIVE and _NATIVE[facts.dialect] in facts.body
+    """Whether a provider's own reasoning state is in the body."""
+    return any(_states(facts))
+
+
+def _states(facts: RequestFacts) -> Iterator[str]:
+    """The provider-bound state in the conversation, from wherever the dialect keeps it."""
+    document = facts.document
+    match facts.dialect:
+        case Dialect.RESPONSES:
+            found = (item.get("encrypted_content") for item in _objects(document.get("input")))
+        case Dialect.MESSAGES:
+            blocks = _within(document.get("messages"), "content")
+            found = (block.get("signature") or block.get("data") for block in blocks)
+        case Dialect.GEMINI:
+            found = (part.get("thoughtSignature") for part in _within(document.get("contents"), "parts"))
+        case Dialect.CHAT:
+            return
+    yield from (state for state in found if isinstance(state, str))
+
+
+def _objects(items: object) -> Iterator[Mapping[str, object]]:
+    return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else iter(())
+
+
+def _within(turns: object, field: str) -> Iterator[Mapping[str, object]]:
+    return (inner for turn in _objects(turns) for inner in _objects(turn.get(field)))
 
 
 def must_strip(facts: RequestFacts, provider: Provider) -> bool:

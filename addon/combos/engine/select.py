@@ -127,9 +127,10 @@ class Selector:
 
     def _pick(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
         eligible = self._eligible(targets, tried, now)
+        draw = self.request.draw
         while eligible:
-            draw = cache(self.request.draw)
             if any(self.speaker.is_open(target, now) for target in eligible):
+                draw = cache(self.request.draw)
                 likely = self._choose(eligible, draw, copy.deepcopy(self.state.rotation(self.origin)), now)
                 if not self._says(likely, now):
                     eligible.remove(likely)

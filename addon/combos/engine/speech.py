@@ -46,9 +46,7 @@ class Speech:
         self._facts = request.facts
         self._state = state
         facts = request.facts
-        self._is_compaction = facts.surface is Surface.COMPACT or (
-            facts.dialect is Dialect.RESPONSES and b"compaction_trigger" in facts.body and compaction_trigger(facts)
-        )
+        self._is_compaction = compaction_trigger(facts)
         self._holds_ours: bool | None = None
         self._made: dict[tuple[str, Choice | None], tuple[Pick, Words | Unsupported]] = {}
 
@@ -119,25 +117,24 @@ class Speech:
 
     def _build(self, pick: Pick, now: Now) -> Words:
         target, provider = pick.target, pick.target.provider
-        profile = target_profile(target)
-        if provider is None or profile is None or target.dialect is None:
+        if provider is None or target.dialect is None:
             raise ValueError(f"{target.key} has no provider")
         if self._crosses(target):
-            return self._translated(pick, provider, target.dialect, profile)
-        return self._native(pick, provider, profile, now)
+            return self._translated(pick, provider, target.dialect)
+        return self._native(pick, provider, now)
 
-    def _native(self, pick: Pick, provider: Provider, profile: TargetProfile, now: Now) -> Words:
+    def _native(self, pick: Pick, provider: Provider, now: Now) -> Words:
         """The client's bytes with the changed members spliced in."""
         facts = self._facts
         changes = body_changes(self._request, pick, provider, crossing=False)
         strips, cleans = must_strip(facts, provider), self._must_clean(pick.target, now)
         if strips or cleans:
             foreign = self._foreign(pick.target, now)
-            changes |= cleaned(facts, profile, strips=strips, cleans=cleans, foreign=foreign)
+            changes |= cleaned(facts, _profile(pick.target), strips=strips, cleans=cleans, foreign=foreign)
         body = replace_members(facts.body, {_path(path): _json(value) for path, value in changes.items()})
         return Words(body, facts.stream)
 
-    def _translated(self, pick: Pick, provider: Provider, dialect: Dialect, profile: TargetProfile) -> Words:
+    def _translated(self, pick: Pick, provider: Provider, dialect: Dialect) -> Words:
         facts = self._facts
         document = changed(facts.document, body_changes(self._request, pick, provider, crossing=True))
         given = Circumstances(
@@ -147,7 +144,7 @@ class Speech:
             compact=facts.surface is Surface.COMPACT,
             codex=(wire_headers.get(self._request.headers, "originator") or "").startswith("codex"),
         )
-        made = translate_request(document, facts.dialect, dialect, profile, given)
+        made = translate_request(document, facts.dialect, dialect, _profile(pick.target), given)
         return Words(made.body, made.stream, made.context, made.dropped)
 
     # -- which targets need more than the client's bytes
@@ -189,6 +186,13 @@ class Speech:
         if keeper == target.key or (keeper is None and not isinstance(self._request.route, ComboRoute)):
             return None
         return Unsupported(_STATE, "refers to state kept by another provider")
+
+
+def _profile(target: Target) -> TargetProfile:
+    profile = target_profile(target)
+    if profile is None:
+        raise ValueError(f"{target.key} answers no model request")
+    return profile
 
 
 def _combo(pick: Pick) -> Combo | None:
