@@ -1,0 +1,72 @@
+"""Whose credentials a provider gets on behalf of a client."""
+
+import pytest
+from mitmproxy.test import tflow, tutils
+
+from combos.core.facts import Headers
+from combos.core.registry import Provider, Registry, build_registry
+from combos.mitm.client import Client
+from configs import config, document, provider
+
+KEY = "Bearer mine"
+
+
+class Source:
+    """Stands for the service: says whose credentials it was asked for."""
+
+    def __init__(self, admission: str = "") -> None:
+        self.admission = admission
+
+    def unusable(self, provider: Provider, *, may_forward: bool) -> str | None:
+        return None if may_forward else "no_credentials"
+
+    def own_credentials(self, provider: Provider) -> Headers:
+        return ((b"own", provider.name.encode()),)
+
+    def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
+        return tuple(pair for pair in caller if pair[0].lower() == b"authorization")
+
+    def holds_admission_key(self, flow: object, registry: Registry) -> bool:
+        return self.admission == KEY
+
+
+def registry(**fields: object) -> Registry:
+    return build_registry(config(document(**fields)), 1)
+
+
+def client(origin: str | None, *, key: str | None = KEY, source: Source | None = None, **fields: object) -> Client:
+    request = tutils.treq(headers=((b"authorization", key.encode()),) if key else ())
+    return Client(source or Source(), tflow.tflow(req=request), registry(**fields), origin)
+
+
+@pytest.mark.parametrize(
+    ("origin", "key", "forwarded"),
+    [
+        (None, KEY, True),
+        ("alpha.example", KEY, True),
+        ("beta.example", KEY, False),
+        ("example", KEY, False),
+        ("alpha.example.evil.test", KEY, False),
+        (None, None, False),
+        ("alpha.example", None, False),
+    ],
+)
+def test_credentials_go_where_the_client_sent_them(origin: str | None, key: str | None, forwarded: bool) -> None:
+    asked = client(origin, key=key)
+    alpha = asked.registry.providers["alpha"]
+    mine = ((b"authorization", KEY.encode()),)
+    assert asked.credentials(alpha) == (mine if forwarded else ((b"own", b"alpha"),))
+    assert asked.forwarded(alpha) == (mine if forwarded else ())
+    assert asked.unusable(alpha) == (None if forwarded else "no_credentials")
+
+
+@pytest.mark.parametrize("admission", [KEY, "another"])
+def test_a_key_that_admits_to_the_proxy_is_forwarded_to_nobody(admission: str) -> None:
+    keys = [{"name": "laptop", "key": "mine"}]
+    asked = client(None, source=Source(admission), apiKeys=keys, providers={"alpha": provider()})
+    assert bool(asked.forwarded(asked.registry.providers["alpha"])) is (admission != KEY)
+
+
+def test_without_configured_keys_every_credential_is_the_clients_own() -> None:
+    asked = client(None, source=Source(KEY))
+    assert asked.forwarded(asked.registry.providers["alpha"])
