@@ -103,11 +103,13 @@ def changed(document: Mapping[str, object], changes: Changes) -> dict[str, objec
 
 def holds_ours(facts: RequestFacts) -> bool:
     """Whether something is in the body that only this proxy makes, or that it writes anew for most targets."""
-    if any(state.startswith(_OURS) for state in _states(facts)):
-        return True
-    return facts.dialect is Dialect.RESPONSES and any(
-        item.get("type") == "agent_message" for item in _objects(facts.document.get("input"))
-    )
+    if facts.dialect is not Dialect.RESPONSES:
+        return any(state.startswith(_OURS) for state in _states(facts))
+    for item in _objects(facts.document.get("input")):
+        state = item.get("encrypted_content")
+        if item.get("type") == "agent_message" or (isinstance(state, str) and state.startswith(_OURS)):
+            return True
+    return False
 
 
 def holds_native_state(facts: RequestFacts) -> bool:

@@ -46,6 +46,7 @@ class Speech:
         self._facts = request.facts
         self._state = state
         facts = request.facts
+        self._conversation = request.conversation
         self._is_compaction = compaction_trigger(facts)
         self._holds_ours: bool | None = None
         self._made: dict[tuple[str, Choice | None], tuple[Pick, Words | Unsupported]] = {}
@@ -167,8 +168,9 @@ class Speech:
         return self._holds_ours or (self._foreign(target, now) is not None and holds_native_state(self._facts))
 
     def _foreign(self, target: Target, now: Now) -> str | None:
-        conversation = self._request.conversation
-        return None if conversation is None else self._state.foreign_maker(conversation, target.provider_name, now)
+        if self._conversation is None:
+            return None
+        return self._state.foreign_maker(self._conversation, target.provider_name, now)
 
     # -- state that a target keeps
 

@@ -180,7 +180,7 @@ def compaction_trigger(facts: RequestFacts) -> bool:
     items = facts.document.get("input")
     if facts.surface is not Surface.RESPONSES or not isinstance(items, list):
         return False
-    return any(isinstance(item, Mapping) and item.get("type") == "compaction_trigger" for item in items)
+    return any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items)
 
 
 def lane(headers: Headers) -> str | None:
