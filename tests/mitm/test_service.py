@@ -1,0 +1,186 @@
+"""What requests share: who may use it, which provider can be called, and what is remembered of a conversation."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy.http import HTTPFlow
+from mitmproxy.test import tflow, tutils
+
+from combos.admin.live_config import LiveConfig
+from combos.core.facts import Headers, Now
+from combos.core.recall import LaneKey, Selection
+from combos.core.registry import ComboRoute
+from combos.mitm.access import caller_of
+from combos.mitm.client import Client
+from combos.mitm.options import Settings
+from combos.mitm.recognition import Recognised
+from combos.mitm.recorder import AttemptFlows
+from combos.mitm.service import Service
+from combos.upstream.selfloop import OwnAddresses
+from combos.wire.request import lane, request_facts
+from configs import document, provider, with_provider
+
+FORWARD = {"adapter": "openai-responses", "authMode": "forward"}
+SETTINGS = Settings("", None, AttemptFlows.AUTO, 65_536, 1_000, 2_000, 3_000)
+NOW = Now(5_000, 1_790_856_000_000)
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    made = Service(LiveConfig(tmp_path / "config.json"), SETTINGS)
+    made.environ = {"PROXY_KEY": "admitted", "ALPHA_KEY": "alpha-secret"}
+    made.now = lambda: NOW
+    yield made
+    await made.close()
+
+
+def adopt(service: Service, value: dict[str, Any]) -> None:
+    service.config.adopt(value)
+
+
+def flow(peer: str = "127.0.0.1", headers: Headers = (), body: object = None) -> HTTPFlow:
+    raw = b"" if body is None else json.dumps(body).encode()
+    made = tflow.tflow(req=tutils.treq(method=b"POST", path=b"/v1/responses", headers=headers, content=raw))
+    made.client_conn.peername = (peer, 5555)
+    return made
+
+
+# -- who may use it
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "admitted"),
+    [
+        ("127.0.0.1", (), True),
+        ("192.0.2.7", (), False),
+        ("192.0.2.7", ((b"authorization", b"Bearer admitted"),), True),
+        ("192.0.2.7", ((b"x-api-key", b"admitted"),), True),
+        ("192.0.2.7", ((b"x-api-key", b"admitte"),), False),
+        ("192.0.2.7", ((b"x-api-key", b"${PROXY_KEY}"),), False),
+        ("192.0.2.7", ((b"x-api-key", b"${ABSENT_KEY}"),), False),
+    ],
+)
+async def test_keys_admit_clients_of_other_machines(
+    service: Service, peer: str, headers: Headers, admitted: bool
+) -> None:
+    keys = [{"name": "laptop", "key": "${PROXY_KEY}"}, {"name": "other", "key": "${ABSENT_KEY}"}]
+    adopt(service, document(apiKeys=keys))
+    asked = flow(peer, headers)
+    assert service.admits(asked) is admitted
+    holds = bool(headers) and admitted
+    assert service.holds_admission_key(asked, service.config.registry) is holds
+
+
+# -- which provider can be called
+
+
+@pytest.mark.parametrize(
+    ("fields", "may_forward", "reason"),
+    [
+        ({"apiKey": "${ALPHA_KEY}"}, False, None),
+        ({"apiKey": "${ABSENT_KEY}"}, True, "no_credentials"),
+        (FORWARD, True, None),
+        (FORWARD, False, "no_credentials"),
+        ({"authMode": "local"}, False, None),
+        ({"baseUrl": "http://127.0.0.1:8080/v1", "apiKey": "k", "allowPrivateNetwork": True}, False, "self_loop"),
+        ({"baseUrl": "http://localhost:8080/v1", "apiKey": "k", "allowPrivateNetwork": True}, False, "self_loop"),
+        ({"baseUrl": "http://127.0.0.1:8081/v1", "apiKey": "k", "allowPrivateNetwork": True}, False, None),
+    ],
+)
+async def test_why_a_provider_cannot_be_called(
+    service: Service, fields: dict[str, Any], may_forward: bool, reason: str | None
+) -> None:
+    service.own = OwnAddresses([("127.0.0.1", 8080)])
+    adopt(service, with_provider(**fields))
+    assert service.unusable(service.config.registry.providers["alpha"], may_forward=may_forward) == reason
+
+
+async def test_credentials(service: Service) -> None:
+    forwards = provider(**FORWARD)
+    adopt(service, document(providers={"alpha": provider(apiKey="${ALPHA_KEY}"), "beta": forwards}))
+    alpha, beta = (service.config.registry.providers[name] for name in ("alpha", "beta"))
+    caller: Headers = ((b"Authorization", b"Bearer mine"), (b"x-other", b"1"))
+    assert service.own_credentials(alpha) == ((b"Authorization", b"Bearer alpha-secret"),)
+    assert service.forwarded_credentials(alpha, caller) == service.own_credentials(alpha)
+    assert service.own_credentials(beta) == ()
+    assert service.forwarded_credentials(beta, caller) == caller[:1]
+
+
+async def test_explaining_a_combo(service: Service) -> None:
+    adopt(service, with_provider(**FORWARD))
+    combo = service.config.registry.combos["main"]
+    assert service.explain(combo, service.config.registry).next == "alpha/m1"
+    refused = service.explain(combo, service.config.registry, lambda _provider: "no_credentials")
+    assert (refused.next, refused.targets[0].reason) == (None, "no_credentials")
+
+
+# -- a turn
+
+
+async def test_a_turn_knows_who_asks_and_what_about(service: Service) -> None:
+    adopt(service, document())
+    asked = flow(headers=((b"thread-id", b"t"), (b"authorization", b"Bearer mine")))
+    headers = asked.request.headers.fields
+    found = recognised(service, asked)
+    request = service._turn_request(asked, found, client(service, asked, "vendor.test"))
+    assert (request.origin, request.lane, request.caller) == ("vendor.test", lane(headers), caller_of(asked))
+    other = service._turn_request(asked, found, client(service, asked, None))
+    assert other.seed != request.seed  # no two turns make the same ids
+    options = service._turn_options()
+    assert (options.connect_ms, options.head_ms, options.idle_ms) == (1_000, 2_000, 3_000)
+
+
+def recognised(service: Service, asked: HTTPFlow) -> Recognised:
+    facts = request_facts("/v1/responses", json.dumps({"model": "combo/main", "input": "hi"}).encode())
+    route = service.config.registry.resolve("combo/main")
+    assert route is not None
+    return Recognised(facts, route)
+
+
+def client(service: Service, asked: HTTPFlow, origin: str | None) -> Client:
+    return Client(service, asked, service.config.registry, origin)
+
+
+# -- what is remembered
+
+COMPACTION = {"model": "m-answer", "input": [{"type": "compaction_trigger"}]}
+THREAD: Headers = ((b"thread-id", b"t"),)
+
+
+def remember(service: Service, asked: HTTPFlow) -> None:
+    name = lane(asked.request.headers.fields)
+    assert name is not None
+    key = LaneKey(caller_of(asked), name)
+    service.state.recall.put(key, Selection("main", "alpha", "m1", "m-answer", NOW.mono_ms, 8))
+
+
+async def test_a_remembered_combo(service: Service) -> None:
+    adopt(service, document())
+    asked = flow(headers=THREAD, body=COMPACTION)
+    body = asked.request.raw_content or b""
+    assert service.recall(asked, body) is None
+    remember(service, asked)
+    assert service.recall(asked, body) == ComboRoute(service.config.registry.combos["main"])
+    # Another caller, another conversation, and a request without one.
+    for headers in ((*THREAD, (b"authorization", b"Bearer other")), ((b"thread-id", b"u"),), ()):
+        assert service.recall(flow(headers=headers, body=COMPACTION), body) is None
+
+
+async def test_a_configuration_without_the_combo_forgets_it(service: Service) -> None:
+    adopt(service, document())
+    remember(service, flow(headers=THREAD))
+    adopt(service, {**document(), "combos": {}})
+    assert len(service.state.recall) == 0
+
+
+async def test_sweeping_drops_what_has_expired(service: Service) -> None:
+    adopt(service, document())
+    remember(service, flow(headers=THREAD))
+    service.sweep()
+    assert len(service.state.recall) == 1
+    service.now = lambda: Now(NOW.mono_ms + 30 * 60_000, NOW.epoch_ms)
+    service.sweep()
+    assert len(service.state.recall) == 0
