@@ -367,37 +367,3 @@ async def test_a_count_for_a_cooling_or_unknown_combo(confdir: Path) -> None:
         answer = await count(on, one)
         assert (answer.status, answer.header("retry-after"), one.calls) == (503, "60", [])
         assert (await count(on, one, "combo/none")).status == 404
-
-
-# -- names
-
-
-@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
-async def test_names_are_exact(confdir: Path, wire: Wire) -> None:
-    one = case(wire, combo={"alias": "daily"})
-    async with stage(confdir, one) as on:
-        unknown = await on.ask(one, model=one.model.upper().replace("COMBO", "combo"))
-        message = unknown.json()["error"]["message"]
-        assert (unknown.status, message) == (404, f"Unknown combo: {one.id.upper()}")
-        kind = {"M": "not_found_error"}.get(wire.name, "invalid_request_error")
-        assert unknown.json()["error"]["type"] == kind
-        for model in (one.model, "daily"):
-            assert (await on.ask(one, model=model)).status == 200
-        assert one.calls == ["alpha", "beta", "beta"]
-
-
-async def test_names_outside_the_namespace_are_not_ours(confdir: Path) -> None:
-    one = case(combo=NATIVE_ALIAS)
-    async with vendor(listing({"from": "vendor"})) as (_, redirect), stage(confdir, one, addons=[redirect]) as on:
-        for model in (
-            f"Combo/{one.id}",
-            f" {one.model}",
-            "main/gpt-5.6-sol",
-            "openai-apikey/gpt-5.6-sol",
-            "GPT-5.6-sol",
-        ):
-            answer = await ask_vendor(on.port, "POST", "api.openai.com", "/v1/responses", body=R.request(model))
-            assert answer.json() == {"from": "vendor"}
-        assert one.calls == []
-        bare = await ask_vendor(on.port, "POST", "api.openai.com", "/v1/responses", body=R.request("gpt-5.6-sol"))
-        assert (bare.status, one.calls) == (200, ["alpha", "beta"])
