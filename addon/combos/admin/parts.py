@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from combos.admin.activity import Activity
+from combos.admin.books import Books
 from combos.admin.destination_check import Resolve, resolve
 from combos.admin.live_config import Change, LiveConfig
 from combos.admin.store import ConfigStore, Document, Edit, Stored
@@ -14,6 +15,7 @@ from combos.core.registry import Provider, Registry
 from combos.engine.state import EngineState
 from combos.upstream.decision import Decider
 from combos.upstream.discovery import Sender
+from combos.upstream.quota import QuotaProbes
 
 
 def _nothing_discovered() -> Discovered:
@@ -28,7 +30,8 @@ def _no_problems() -> Mapping[str, str]:
 class Parts:
     """`unusable` names why a provider cannot be called (None: it can); `secrets` gives its credential headers for the
     connection test; `reload` reads the file now; `discovered` and `discovery_problems` are what is known of the
-    providers' own model lists; without `decider` nothing here makes decisions."""
+    providers' own model lists; without `decider` nothing here makes decisions,
+    without `books` there is no usage, without `probes` no vendor is asked for quotas."""
 
     live: LiveConfig
     store: ConfigStore
@@ -44,6 +47,8 @@ class Parts:
     discovery_problems: Callable[[], Mapping[str, str]] = _no_problems
     lookup: Resolve = field(default=resolve)
     decider: Decider | None = None
+    books: Books | None = None
+    probes: QuotaProbes | None = None
 
     @property
     def registry(self) -> Registry:

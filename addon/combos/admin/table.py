@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from combos.admin import shapes
+from combos.admin import shapes, usage_shapes
 from combos.admin.openapi import Route
 from combos.admin.parts import Parts
 from combos.admin.routes_combos import ComboRoutes
 from combos.admin.routes_decisions import DecisionRoutes
 from combos.admin.routes_providers import ProviderRoutes
 from combos.admin.routes_service import ServiceRoutes
+from combos.admin.routes_usage import UsageRoutes
 
 
 def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
@@ -141,5 +142,37 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
         ),
         Route("GET", "/api/config", service.config, "The configuration without secrets", s.ConfigAnswer),
         Route("PUT", "/api/config", service.put_config, "Refused always", refusals=(405,)),
+        *_usage(UsageRoutes(parts)),
         Route("GET", "/api/events", service.events, "Server-sent events", query=("after",)),
+    )
+
+
+def _usage(usage: UsageRoutes) -> tuple[Route, ...]:
+    """What the ledger, the quota book and the metrics are asked for."""
+    u = usage_shapes
+    window = ("range", "since", "until")
+    filters = ("surface", "provider", "model", "combo", "jev", "comboId")
+    return (
+        Route("GET", "/api/usage", usage.usage, "Usage", u.UsageAnswer, query=(*window, *filters), refusals=(400, 500)),
+        Route(
+            "GET",
+            "/api/combos/stats",
+            usage.stats,
+            "Usage of a combo",
+            u.UsageAnswer,
+            query=("id", *window),
+            refusals=(400, 404, 500),
+        ),
+        Route(
+            "GET",
+            "/api/logs",
+            usage.logs,
+            "Request records",
+            u.LogsAnswer,
+            query=("limit", "before", "combo"),
+            refusals=(400, 500),
+        ),
+        Route("GET", "/api/provider-quotas", usage.quotas, "Quota reports", u.QuotasAnswer, query=("refresh",)),
+        Route("GET", "/api/budgets", usage.budgets, "Budgets and what is spent", u.BudgetsAnswer),
+        Route("GET", "/metrics", usage.metrics, "Prometheus metrics"),
     )

@@ -91,7 +91,8 @@ def _days(turns: Sequence[Sums], uses: Sequence[Sums], zone: tzinfo | None, narr
 def _requests(rows: Sequence[Sums], narrow: bool = False) -> Json:
     """Counts of requests; null where they cannot be told."""
     if narrow:
-        return {"requests": None, "outcomes": {}, "requestsWithFallback": None, "hops": None, "averageDurationMs": None}
+        unknown = ("requests", "requestsWithFallback", "hops", "waitedMs", "averageDurationMs")
+        return {"outcomes": {}, **dict.fromkeys(unknown)}
     requests = _total(rows, "requests")
     outcomes: dict[str, int] = {}
     for row in rows:
