@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combos.core.effort import OMIT, EffortPolicy, decided_changes, effort_changes
+from combos.core.effort import (
+    OMIT,
+    EffortPolicy,
+    crossing_changes,
+    decided_changes,
+    decided_crossing_changes,
+    effort_changes,
+)
 from combos.core.facts import Dialect
 from combos.wire.splice import replace_members
 
@@ -336,3 +343,95 @@ def test_no_body_is_too_odd_for_a_decision(dialect: Dialect, model: str, effort:
         assert not {"thinking"} & set(after)
         assert not (isinstance(reasoning, dict) and dialect is not Dialect.MESSAGES and "effort" in reasoning)
         assert not (isinstance(level_, dict) and dialect is Dialect.MESSAGES and "effort" in level_)
+
+
+def G(**thinking: Any) -> dict[str, Any]:
+    return {"generationConfig": {"thinkingConfig": thinking}}
+
+
+def crossed(dialect: Dialect, body: dict[str, Any], rule: EffortPolicy) -> dict[str, Any]:
+    changes = crossing_changes(dialect, body, rule)
+    raw = {path: None if value is None else json.dumps(value).encode() for path, value in changes.items()}
+    after: dict[str, Any] = json.loads(replace_members(json.dumps(body).encode(), raw))
+    return after
+
+
+def level(effort: str) -> dict[str, Any]:
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "body", "rule", "expected"),
+    [
+        (Dialect.RESPONSES, {}, policy(WIDE, "max"), R(effort="xhigh")),
+        (Dialect.CHAT, {}, policy(WIDE, "max"), {"reasoning_effort": "xhigh"}),
+        # a Messages body names the level, whatever the target's model is called
+        (Dialect.MESSAGES, {}, policy(WIDE, "max"), level("xhigh")),
+        (Dialect.MESSAGES, {"thinking": {"type": "enabled", "budget_tokens": 4000}}, policy(("high",)), level("high")),
+        (
+            Dialect.MESSAGES,
+            {"thinking": {"type": "enabled", "budget_tokens": 4000}},
+            policy(WIDE, "high"),
+            {"thinking": {"type": "enabled", "budget_tokens": 4000}},
+        ),
+        (Dialect.MESSAGES, level("low"), policy(WIDE, "high", **FORCED), level("high")),
+        (
+            Dialect.MESSAGES,
+            {"thinking": {"type": "disabled"}},
+            policy(WIDE, "high"),
+            {"thinking": {"type": "disabled"}},
+        ),
+        (Dialect.MESSAGES, level("high"), policy(()), {}),
+        (Dialect.MESSAGES, level("high"), policy(None, **ADAPTIVE), {}),
+        (Dialect.MESSAGES, level("high"), policy(None), level("high")),
+        (Dialect.GEMINI, {}, policy(WIDE, "high"), G(thinkingLevel="high")),
+        (Dialect.GEMINI, G(thinkingBudget=100), policy(("high",)), G(thinkingLevel="high")),
+        (
+            Dialect.GEMINI,
+            G(thinkingLevel="LOW", includeThoughts=True),
+            policy(("high",)),
+            G(includeThoughts=True, thinkingLevel="high"),
+        ),
+        (Dialect.GEMINI, G(thinkingBudget=0), policy(WIDE, "high"), G(thinkingBudget=0)),
+        (Dialect.GEMINI, G(thinkingBudget=-1), policy(WIDE, "low"), G(thinkingLevel="low")),
+        (Dialect.GEMINI, {**G(thinkingBudget=9), "contents": []}, policy(()), {"contents": []}),
+    ],
+)
+def test_effort_of_a_body_that_will_be_translated(
+    dialect: Dialect, body: dict[str, Any], rule: EffortPolicy, expected: dict[str, Any]
+) -> None:
+    assert crossed(dialect, body, rule) == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "effort", "expected"),
+    [
+        (Dialect.RESPONSES, "high", {("reasoning", "effort"): "high"}),
+        (Dialect.CHAT, None, {}),
+        (Dialect.MESSAGES, "high", {("thinking",): {"type": "adaptive"}, ("output_config", "effort"): "high"}),
+        (Dialect.MESSAGES, "none", {("thinking",): {"type": "disabled"}}),
+        (Dialect.GEMINI, "max", {("generationConfig", "thinkingConfig"): {"thinkingLevel": "xhigh"}}),
+        (Dialect.GEMINI, None, {}),
+    ],
+)
+def test_a_decisions_effort_in_a_body_that_will_be_translated(
+    dialect: Dialect, effort: str | None, expected: dict[tuple[str, ...], object]
+) -> None:
+    assert decided_crossing_changes(dialect, {}, policy(WIDE), effort) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("gemini-3-pro", "low", G(thinkingLevel="LOW")),
+        ("gemini-3-pro", "xhigh", G(thinkingLevel="HIGH")),
+        ("models/gemini-2.5-flash", "high", G(thinkingBudget=16384)),
+        ("gemini-2.0-flash", "high", {}),
+        ("other", "high", {}),
+    ],
+)
+def test_gemini_models_take_the_effort_in_their_own_form(model: str, effort: str, expected: dict[str, Any]) -> None:
+    rule = policy(TOP, effort)
+    assert sent(Dialect.GEMINI, {}, rule, model) == expected
+    decided = decided_changes(Dialect.GEMINI, {}, model, policy(TOP), effort)
+    assert applied({}, decided) == expected

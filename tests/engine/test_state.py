@@ -1,6 +1,7 @@
-from combos.core.facts import Cooldown, Scope, Verdict
+from combos.core.facts import Cooldown, Now, Scope, Verdict
 from combos.core.recall import LaneKey
-from combos.engine.state import PickedFrom
+from combos.core.registry import Target
+from combos.engine.state import RESPONSES_TTL_MS, EngineState, PickedFrom
 from playbook import World, config
 
 HOP = Verdict("status-retryable", hop=True, scope=Scope.TARGET)
@@ -107,3 +108,33 @@ def test_affinity_forgets_targets_that_are_gone() -> None:
     assert world.state.bound_target(at.combo, LaneKey("other", "x"), world.now) is None
     world.reload(config("beta/m2"))
     assert world.state.bound_target(at.combo, LaneKey("", "x"), world.now) is None
+
+
+def test_who_keeps_the_state_behind_a_response_is_remembered_for_a_day() -> None:
+    state, target = EngineState(), Target("alpha/m1", "alpha", "m1", None, None)
+    state.note_response("resp_1", target, Now(0, 0))
+    assert state.keeper_of("resp_1", Now(RESPONSES_TTL_MS - 1, 0)) == "alpha/m1"
+    assert state.keeper_of("resp_2", Now(0, 0)) is None
+    assert state.sweep(Now(RESPONSES_TTL_MS, 0)) == 1
+    assert state.keeper_of("resp_1", Now(RESPONSES_TTL_MS, 0)) is None
+
+
+def test_the_makers_of_a_conversations_state_add_up() -> None:
+    state, lane, at = EngineState(), LaneKey("me", "l"), Now(0, 0)
+    assert state.foreign_maker(lane, "alpha", at) is None
+    state.note_maker(lane, "alpha", at)
+    assert (state.foreign_maker(lane, "alpha", at), state.foreign_maker(lane, "beta", at)) == (None, "alpha")
+    state.note_maker(lane, "beta", at)
+    assert (state.foreign_maker(lane, "alpha", at), state.foreign_maker(lane, "beta", at)) == ("beta", "alpha")
+    assert state.foreign_maker(LaneKey("you", "l"), "beta", at) is None
+
+
+def test_a_choice_of_an_outdated_configuration_moves_nothing() -> None:
+    world = World(config())
+    old = PickedFrom(world.registry.combos["main"], world.registry.generation)
+    world.reload(config("alpha/m1"))
+    world.state.choice_rotation(old).active = "beta/m2"
+    assert world.state.peek_rotation("main").active is None
+    new = PickedFrom(world.registry.combos["main"], world.registry.generation)
+    world.state.choice_rotation(new).active = "alpha/m1"
+    assert world.state.peek_rotation("main").active == "alpha/m1"

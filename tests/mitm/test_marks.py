@@ -42,6 +42,7 @@ def test_metadata_is_plain_and_complete() -> None:
     made = record(Outcome.SUCCESS, 2)
     made.attempts[0].verdict = Verdict("overload", hop=True, scope=Scope.TARGET)
     made.attempts[0].cooldown = Cooldown(60_000, "default")
+    made.attempts[1].dropped = ("seed",)
     found = metadata_of(made)
     assert json.loads(json.dumps(found)) == found
     assert found["combo"] == "main"
@@ -54,6 +55,7 @@ def test_metadata_is_plain_and_complete() -> None:
         "default",
     )
     assert (second["rule"], second["cooldown_ms"]) == (None, None)
+    assert (first["dropped"], second["dropped"]) == ([], ["seed"])
 
 
 def test_metadata_of_a_decision() -> None:

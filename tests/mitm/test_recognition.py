@@ -50,6 +50,8 @@ def found(flow: HTTPFlow, *, base_url: bool = True) -> Recognised | Refusal | No
         ("POST", "/v1/embeddings", None),
         ("POST", "/v1/responses/resp_1/cancel", None),
         ("GET", "/v1/models", None),
+        ("POST", "/v1beta/models/combo/main:generateContent", Dialect.GEMINI),
+        ("GET", "/v1beta/models/combo/main:generateContent", None),
     ],
 )
 def test_surfaces(method: str, path: str, dialect: Dialect | None) -> None:
@@ -184,3 +186,18 @@ def test_a_model_id_with_control_characters_is_nobodys(model: str) -> None:
     got = found(flow)
     assert isinstance(got, Refusal)
     assert got.error.status == 400
+
+
+@pytest.mark.parametrize("base_url", [True, False])
+@pytest.mark.parametrize("version", ["v1", "v1beta"])
+def test_the_model_of_a_gemini_request_is_in_its_path(version: str, base_url: bool) -> None:
+    path = f"/{version}/models/combo/main:streamGenerateContent?alt=sse&key=k"
+    got = found(asked(path, {"contents": [], "model": "combo/none"}), base_url=base_url)
+    assert isinstance(got, Recognised)
+    assert isinstance(got.route, ComboRoute)
+    assert (got.facts.model, got.facts.stream) == ("combo/main", True)
+
+
+def test_other_gemini_requests_pass() -> None:
+    assert found(asked("/v1beta/models/gemini-3-pro:generateContent", {"contents": []}), base_url=False) is None
+    assert isinstance(found(asked("/v1beta/models/combo%0Amain:generateContent", {})), Refusal)

@@ -14,6 +14,7 @@ UNKNOWN = ProxyError(404, "invalid_request_error", "invalid_request_error", "Unk
 
 
 INVALID = "invalid_request_error"
+BLAMED = ProxyError(400, INVALID, "bad", "no", param="n")
 NOPE = "Unknown combo: nope"
 DOWN = "No available targets for combo: x"
 NO_IMAGE = 'Combo "x" does not accept image input'
@@ -31,6 +32,8 @@ NO_IMAGE = 'Combo "x" does not accept image input'
         (combo_unavailable("x"), M, {"type": "api_error", "message": f"{DOWN} (combo_unavailable)"}),
         (combo_unavailable("x"), G, {"code": 503, "message": f"{DOWN} (combo_unavailable)", "status": "UNAVAILABLE"}),
         (image_refused("x"), M, {"type": INVALID, "message": NO_IMAGE}),
+        (BLAMED, R, {"message": "no", "type": INVALID, "code": "bad", "param": "n"}),
+        (BLAMED, C, {"message": "no", "type": INVALID, "param": "n", "code": "bad"}),
     ],
 )
 def test_bodies(error: ProxyError, dialect: Dialect, inner: dict[str, object]) -> None:

@@ -14,14 +14,16 @@ from combos.wire.request import (
     RequestFacts,
     bears_image,
     compaction_trigger,
+    conversation,
     has_unreadable_task,
     lane,
+    path_model,
     peek_model,
     request_facts,
     surface_of,
 )
 
-R, C, M = Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES
+R, C, M, G = Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
 PATHS = {R: "/v1/responses", C: "/v1/chat/completions", M: "/v1/messages"}
 
 
@@ -220,3 +222,71 @@ def digest(value: str) -> str:
 )
 def test_lanes(headers: dict[str, str], expected: str | None) -> None:
     assert lane(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected
+
+
+# -- Gemini
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/v1beta/models/gemini-3-pro:generateContent", "gemini-3-pro"),
+        ("/v1/models/combo/main:generateContent", "combo/main"),
+        ("/v1/models/combo%2Fmain:streamGenerateContent?alt=sse", "combo/main"),
+        ("/x/publishers/google/models/a:b:generateContent/", "a:b"),
+        ("/v1/models/combo/main", None),
+        ("/v1/models/combo/main:countTokens", None),
+        ("/v1/models/:generateContent", None),
+        ("/v1/responses?x=/models/a:generateContent", None),
+    ],
+)
+def test_gemini_paths(path: str, model: str | None) -> None:
+    assert path_model(path) == model
+    assert (surface_of(path) == (G, Surface.GENERATE)) is (model is not None)
+
+
+@pytest.mark.parametrize(
+    ("path", "stream"),
+    [
+        ("/v1/models/m:generateContent", False),
+        ("/v1/models/m:generateContent?alt=sse", False),
+        ("/v1/models/m:streamGenerateContent?key=k&alt=sse", True),
+    ],
+)
+def test_a_gemini_request_streams_by_its_path(path: str, stream: bool) -> None:
+    read = request_facts(path, b'{"contents":[],"stream":true,"model":"other"}')
+    assert (read.model, read.stream, read.dialect, read.surface) == ("m", stream, G, Surface.GENERATE)
+
+
+def test_a_gemini_stream_as_one_array_is_refused() -> None:
+    with pytest.raises(ProxyError, match="alt=sse"):
+        request_facts("/v1/models/m:streamGenerateContent", b"{}")
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"inlineData": {"mimeType": "image/png", "data": "x"}}, True),
+        ({"inline_data": {"mime_type": "image/png", "data": "x"}}, True),
+        ({"fileData": {"mimeType": "image/jpeg", "fileUri": "x"}}, True),
+        ({"inlineData": {"mimeType": "application/pdf", "data": "x"}}, False),
+        ({"text": "image/png"}, False),
+        ({"inlineData": None}, False),
+    ],
+)
+def test_images_of_gemini(part: dict[str, object], expected: bool) -> None:
+    body = json.dumps({"contents": [{"role": "user", "parts": [part]}]}).encode()
+    assert bears_image(request_facts("/v1/models/m:generateContent", body)) is expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"x-claude-code-session-id": "s"}, digest("s")),
+        ({"x-claude-code-session-id": "s", "x-claude-code-agent-id": "a"}, digest("s") + "\0" + digest("a")),
+        ({"x-claude-code-agent-id": "a"}, None),
+    ],
+)
+def test_conversations_of_claude_code(headers: dict[str, str], expected: str | None) -> None:
+    assert conversation(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected

@@ -77,7 +77,8 @@ def effort_changes(dialect: Dialect, body: Body, model: str, policy: EffortPolic
         case Dialect.MESSAGES:
             return _messages(body, model, policy)
         case Dialect.GEMINI:
-            return {}
+            changes = crossing_changes(dialect, body, policy)
+            return _gemini_form(changes, model)
 
 
 def decided_changes(dialect: Dialect, body: Body, model: str, policy: EffortPolicy, effort: str | None) -> Changes:
@@ -91,7 +92,7 @@ def decided_changes(dialect: Dialect, body: Body, model: str, policy: EffortPoli
         case Dialect.MESSAGES:
             return _decided_messages(body, model, value)
         case Dialect.GEMINI:
-            return {}
+            return _gemini_form(decided_crossing_changes(dialect, body, policy, effort), model)
 
 
 def crossing_changes(dialect: Dialect, body: Body, policy: EffortPolicy) -> Changes:
@@ -243,6 +244,10 @@ class _Spelling:
 _MESSAGES_LEVEL = _Spelling(_LEVEL, ("thinking",), {"type": "adaptive"}, {"type": "disabled"})
 _THINKING = ("generationConfig", "thinkingConfig")
 _AMOUNTS = ("thinkingLevel", "thinkingBudget")
+_GEMINI_LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
+_GEMINI_THINKS = re.compile(r"gemini-(?:2\.5|[3-9]|\d\d)")
+_GEMINI_WORDS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM"}
+_GEMINI_BUDGETS = {"minimal": 512, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": 32768}
 _GEMINI_LEVEL = _Spelling((*_THINKING, "thinkingLevel"), _THINKING, None, {"thinkingBudget": 0})
 
 
@@ -279,6 +284,21 @@ def _gemini_effort(body: Body) -> object:
     if not isinstance(budget, int) or budget < 0:
         return None
     return "none" if budget == 0 else _from_budget(budget)
+
+
+def _gemini_form(changes: Changes, model: str) -> Changes:
+    """The level in the form that the model's family takes: one of three words, a budget, or not at all."""
+    thinking = changes.get(_THINKING)
+    if not isinstance(thinking, Mapping) or "thinkingLevel" not in thinking:
+        return changes
+    level = str(thinking["thinkingLevel"])
+    family = model.rpartition("/")[2].lower()
+    if not _GEMINI_THINKS.match(family) or level not in _GEMINI_BUDGETS:
+        return {}
+    kept = {name: member for name, member in thinking.items() if name not in _AMOUNTS}
+    if _GEMINI_LEVELS.match(family):
+        return {_THINKING: {**kept, "thinkingLevel": _GEMINI_WORDS.get(level, "HIGH")}}
+    return {_THINKING: {**kept, "thinkingBudget": _GEMINI_BUDGETS[level]}}
 
 
 def _from_budget(budget: int) -> str:
