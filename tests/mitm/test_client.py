@@ -44,6 +44,7 @@ def client(origin: str | None, *, key: str | None = KEY, source: Source | None =
     [
         (None, KEY, True),
         ("alpha.example", KEY, True),
+        ("Alpha.Example", KEY, True),
         ("beta.example", KEY, False),
         ("example", KEY, False),
         ("alpha.example.evil.test", KEY, False),

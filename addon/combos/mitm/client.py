@@ -57,4 +57,4 @@ class Client:
         """The client's own credentials go to the host it addressed, or anywhere a base-URL client is configured for."""
         if not self._has_credentials:
             return False
-        return self.origin is None or self.origin == URL(provider.config.base_url).host
+        return self.origin is None or self.origin.lower() == URL(provider.config.base_url).host

@@ -1,0 +1,88 @@
+"""The checks with real clients are set up, or say why they are not."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = ROOT / "scripts" / "clients"
+TOOLS = ("bash", "cat", "dirname", "env", "grep", "mkdir", "mktemp", "rm", "tee")
+STUB = "#!/bin/bash\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the scripts, with stubs for what they start, and a PATH without npm."""
+    root = tmp_path / "checkout"
+    shutil.copytree(CLIENTS, root / "scripts" / "clients")
+    executable(root / "scripts" / "setup", STUB)
+    (tmp_path / "bin").mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        assert found
+        (tmp_path / "bin" / tool).symlink_to(found)
+    return root
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def run(checkout: Path, name: str = "run") -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": str(checkout.parent / "bin"), "HOME": str(checkout.parent)}
+    script = checkout / "scripts" / "clients" / name
+    return subprocess.run([script], env=environ, capture_output=True, text=True, check=False)
+
+
+def installed(checkout: Path) -> None:
+    """npm and Python that do nothing but note what they were asked for."""
+    executable(checkout.parent / "bin" / "npm", f'{STUB}echo "$*" >> "$HOME/npm-calls"\n')
+    python = f'{STUB}case "$1" in *codex.py) echo "ok      codex: a"; echo "ok      codex: b";; '
+    python += '*) echo "FAILED  claude: c: why"; exit 1;; esac\n'
+    executable(checkout / ".venv" / "bin" / "python", python)
+
+
+def test_a_setup_that_fails_is_no_reason_to_skip(checkout: Path) -> None:
+    executable(checkout / "scripts" / "setup", f"{STUB}exit 1\n")
+    assert run(checkout).returncode == 1
+
+
+def test_without_npm_it_says_so_and_goes_on(checkout: Path) -> None:
+    done = run(checkout)
+    assert done.returncode == 0
+    assert "npm is not on PATH" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("skipped  ")
+    assert lines[-1] == "0 passed, 0 failed"
+
+
+def test_versions_are_pinned_and_installed_once(checkout: Path) -> None:
+    installed(checkout)
+    for _ in range(2):
+        assert run(checkout, "install").returncode == 0
+    (call,) = (checkout.parent / "npm-calls").read_text().splitlines()
+    assert "--prefix .venv/clients" in call
+    assert call.endswith("@openai/codex@0.171.0 @anthropic-ai/claude-code@2.1.197")
+
+
+def test_checks_are_counted_and_a_failed_one_fails_the_run(checkout: Path) -> None:
+    installed(checkout)
+    done = run(checkout)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "ok      codex: a",
+        "ok      codex: b",
+        "FAILED  claude: c: why",
+        "2 passed, 1 failed",
+    ]
+
+
+def test_continuous_integration_runs_them_after_the_tests() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert lines[-2:] == ["./scripts/test", "exec ./scripts/clients/run"]
+    assert all(os.access(path, os.X_OK) for path in (ROOT / ".ci" / "run", CLIENTS / "run", CLIENTS / "install"))
