@@ -372,3 +372,16 @@ def test_a_suffix_of_the_model_id_reaches_every_dialect() -> None:
         path = PATHS[client].replace("combo/main", "combo/main--low")
         body = sent(world.turn("combo/main--low", path=path) >> Started())
         assert (body.get("reasoning_effort") or body["reasoning"]["effort"]) == "low"
+
+
+def test_a_compaction_goes_without_what_its_target_must_not_see() -> None:
+    world = mixed("R", "R", "R")
+    play = world.turn(lane="l") >> Started() << sends("alpha/m1")
+    play.stream(0, created("r"), delta("x"), completed("r"))
+    private = {"role": "user", "content": "Depth?", "internal_chat_message_metadata_passthrough": {"a": 1}}
+    again = world.turn(lane="l", input=[private, reasoning("gAAA"), TRIGGER])
+    again.rewrites = True
+    again >> Started() << sends("alpha/m1") >> DOWN << discards(0) << sends("beta/m2")
+    first, second = (json.dumps(sent(again, attempt)) for attempt in (0, 1))
+    assert ("gAAA" in first, "gAAA" in second) == (True, False)
+    assert "passthrough" not in first + second

@@ -121,7 +121,7 @@ class Speech:
         if provider is None or target.dialect is None:
             raise ValueError(f"{target.key} has no provider")
         if self._crosses(target):
-            return self._translated(pick, provider, target.dialect)
+            return self._translated(pick, provider, target.dialect, now)
         return self._native(pick, provider, now)
 
     def _native(self, pick: Pick, provider: Provider, now: Now) -> Words:
@@ -135,14 +135,18 @@ class Speech:
         body = replace_members(facts.body, {_path(path): _json(value) for path, value in changes.items()})
         return Words(body, facts.stream)
 
-    def _translated(self, pick: Pick, provider: Provider, dialect: Dialect) -> Words:
+    def _translated(self, pick: Pick, provider: Provider, dialect: Dialect, now: Now) -> Words:
         facts = self._facts
-        document = changed(facts.document, body_changes(self._request, pick, provider, crossing=True))
+        changes = body_changes(self._request, pick, provider, crossing=True)
+        if dialect is facts.dialect and must_strip(facts, provider):
+            changes |= cleaned(facts, _profile(pick.target), strips=True, cleans=False, foreign=None)
+        document = changed(facts.document, changes)
         given = Circumstances(
             seed="",
             created_s=0,
             stream=facts.stream if facts.surface is Surface.GENERATE else None,
             compact=facts.surface is Surface.COMPACT,
+            native_from=self._foreign(pick.target, now),
             codex=(wire_headers.get(self._request.headers, "originator") or "").startswith("codex"),
         )
         made = translate_request(document, facts.dialect, dialect, _profile(pick.target), given)

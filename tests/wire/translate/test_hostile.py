@@ -19,7 +19,6 @@ from combos.wire.translate import (
     translate_error,
     translate_request,
     translate_response,
-    undeclared_first_call,
 )
 from combos.wire.translate.stage import Budget
 from oracle_lint import lint_stream
@@ -129,7 +128,6 @@ def test_any_bytes_end_in_the_clients_error_form(pair: tuple[Dialect, Dialect], 
     client, target = pair
     out = stream(b"data: " + raw, client, target)
     assert lint_stream(client.value, out) == []
-    undeclared_first_call(raw, target, context(client, target))
     status, body = translate_error(500, raw, client, target)
     assert status >= 400
     assert isinstance(json.loads(body), dict)

@@ -13,7 +13,6 @@ from combos.wire.translate import (
     opaque,
     scrub,
     translate_response,
-    undeclared_first_call,
 )
 from combos.wire.translate.ir import Opaque, Tool
 from combos.wire.translate.shape import dump, dump_str
@@ -241,10 +240,6 @@ def test_what_orjson_refuses_is_still_written() -> None:
 def test_answers_that_are_no_objects(body: bytes) -> None:
     with pytest.raises(AnswerError):
         translate_response(body, R, M, context(R, M))
-
-
-def test_the_check_of_a_first_call_reads_anything() -> None:
-    assert undeclared_first_call(b"7", M, context(R, M)) is None
 
 
 def test_an_error_within_a_choice() -> None:

@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from combos.core.facts import Dialect
-from combos.wire.translate import undeclared_first_call
+from combos.wire.translate import AnswerError, Context, StreamTranslator, translate_response
 from combos.wire.translate.ir import Tool
 from combos.wire.translate.toolset import build_catalog, fit_id, plain_name, unwrap_freeform, wrap_freeform
 from translations import DIALECTS, Json, ask, context, stream, translate
@@ -130,30 +131,46 @@ def test_the_codex_catalog_reaches_the_target_once() -> None:
     assert [tool["name"] for tool in ask(twice, R, M)["tools"]] == ["exec", "agents__send"]
 
 
+def fault(raw: bytes, client: Dialect, known: Context) -> str | None:
+    """The code of the failure that the client's stream ended with, None while it has not failed."""
+    translator = StreamTranslator(client, M, known)
+    translator.feed(raw)
+    return None if translator.fault is None else translator.fault.code
+
+
+def thought() -> bytes:
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "hm"}}
+    return sse(start, {"type": "content_block_stop", "index": 0})
+
+
 @pytest.mark.parametrize(
-    ("held", "name"),
+    ("raw", "code"),
     [
-        (anthropic_call("bash"), "bash"),
+        (anthropic_call("bash"), "undeclared_tool_call"),
+        (thought() + anthropic_call("bash"), "undeclared_tool_call"),
+        (anthropic_call("send"), "undeclared_tool_call"),
         (anthropic_call("exec"), None),
         (anthropic_call("agents__send"), None),
-        (anthropic_call("send"), "send"),
+        (anthropic_call("exec") + anthropic_call("bash"), None),
         (sse({"type": "message_start", "message": {}}), None),
         (b"", None),
         (b"data: {", None),
     ],
 )
-def test_an_undeclared_first_call_is_found_in_what_is_held(held: bytes, name: str | None) -> None:
+def test_an_answer_may_be_bound_to_begin_with_a_declared_call(raw: bytes, code: str | None) -> None:
     known = translate(CODEX, R, M).context
-    assert undeclared_first_call(held, M, known) == name
+    assert fault(raw, R, replace(known, declared_only=True)) == code
+    assert fault(raw, R, known) is None
 
 
-def test_the_check_is_for_translated_responses_answers_only() -> None:
-    assert undeclared_first_call(anthropic_call("bash"), M, context(C, M)) is None
-    assert undeclared_first_call(anthropic_call("bash"), R, context(R, R)) is None
-    body = {"content": [{"type": "tool_use", "id": "a", "name": "bash", "input": {}}]}
-    assert undeclared_first_call(json.dumps(body).encode(), M, context(R, M)) == "bash"
-    text = {"content": [{"type": "text", "text": "a"}, *body["content"]]}
-    assert undeclared_first_call(json.dumps(text).encode(), M, context(R, M)) is None
+def test_a_whole_answer_is_bound_as_well() -> None:
+    known = context(R, M, declared_only=True)
+    call = {"type": "tool_use", "id": "a", "name": "bash", "input": {}}
+    body = {"type": "message", "content": [call], "stop_reason": "tool_use"}
+    with pytest.raises(AnswerError, match="does not offer"):
+        translate_response(json.dumps(body).encode(), R, M, known)
+    spoken = {**body, "content": [{"type": "text", "text": "a"}, call]}
+    assert b"bash" in translate_response(json.dumps(spoken).encode(), R, M, known)
 
 
 TOOLS = [{"type": "function", "name": name} for name in "abc"]

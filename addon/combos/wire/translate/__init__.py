@@ -8,7 +8,7 @@ the `Context` of the answer, or raises `Unsupported`. The answer goes through a 
 `translate_response` or `translate_error`. For a target of the client's own dialect `scrub` names what to replace.
 """
 
-from combos.wire.translate.answers import StreamTranslator, translate_response, undeclared_first_call
+from combos.wire.translate.answers import StreamTranslator, translate_response
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.context import Context
 from combos.wire.translate.errors import retry_after_s, translate_error
@@ -37,5 +37,4 @@ __all__ = [
     "translate_error",
     "translate_request",
     "translate_response",
-    "undeclared_first_call",
 ]

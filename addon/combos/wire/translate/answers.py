@@ -1,4 +1,4 @@
-"""The hub for answers: streams and whole bodies of a target in the client's dialect, and the check of a first call."""
+"""The hub for answers: streams and whole bodies of a target in the client's dialect."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
@@ -20,7 +20,7 @@ from combos.wire.translate import (
 )
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.context import Context, Mint
-from combos.wire.translate.ir import Event, Failure, Kind, Open
+from combos.wire.translate.ir import Event, Failure
 from combos.wire.translate.shape import Json, as_dict, dicts, dump, load, load_object
 from combos.wire.translate.stage import AnswerError, Budget, Stage, collect
 
@@ -235,28 +235,3 @@ def _responses(events: list[Event], context: Context, mint: Mint) -> Json:
         error = writer.response["error"]
         raise AnswerError(Failure(error["code"], "server_error", error["message"]))
     return writer.response
-
-
-def undeclared_first_call(held: bytes, target: Dialect, context: Context) -> str | None:
-    """The name of a tool call that begins a translated Responses answer and that the request never declared.
-
-    `held` is what of the answer has come so far, a stream's beginning or a whole body. None while there is no output,
-    when the first output is something else, and for clients of other dialects, which get no such check.
-    """
-    if context.client is not Dialect.RESPONSES or context.client is target:
-        return None
-    try:
-        events = _whole_events(held, target)
-    except AnswerError:
-        return None
-    for event in events:
-        if isinstance(event, Open) and event.kind is not Kind.REASONING:
-            return _undeclared(event, context)
-    return None
-
-
-def _undeclared(event: Open, context: Context) -> str | None:
-    call = event.call
-    if call is None or context.catalog.find(call.name, call.namespace) is not None:
-        return None
-    return call.name
