@@ -33,6 +33,7 @@ from combos.mitm.dispatch import Dispatch, Services, clock
 from combos.mitm.options import AttemptFlows
 from combos.mitm.recorder import Recorder
 from combos.upstream.faults import UpstreamFault
+from combos.upstream.pool import Charge
 from configs import config, document, provider
 
 NOW = Now(1, 2)
@@ -81,7 +82,7 @@ class Turn:
 
 class Answer:
     def __init__(self, *pieces: bytes, hang: bool = False) -> None:
-        self.status, self.headers = 200, ()
+        self.status, self.headers, self.pool = 200, (), None
         self.closed = asyncio.Event()
         self.reading = asyncio.Event()
         self.limits: list[tuple[int, int | None]] = []
@@ -108,7 +109,8 @@ class Upstream:
         self.sent: list[tuple[OutboundRequest, Headers]] = []
         self._answers = list(answers)
 
-    async def send(self, request: OutboundRequest, timeouts: Timeouts, secrets: Headers) -> Answer:
+    async def send(self, request: OutboundRequest, timeouts: Timeouts, secrets: Headers, charge: Charge) -> Answer:
+        assert charge.model
         self.sent.append((request, secrets))
         answer = self._answers.pop(0)
         if isinstance(answer, UpstreamFault):

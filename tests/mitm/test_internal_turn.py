@@ -18,6 +18,7 @@ from combos.engine.state import EngineState
 from combos.mitm.dispatch import clock
 from combos.mitm.internal_turn import Surroundings, invoke
 from combos.upstream.credentials import auth_headers, usable
+from combos.upstream.pool import PooledUpstream
 from combos.upstream.session import Upstream
 from decisions import registry, target
 from rawserver import (
@@ -65,7 +66,9 @@ def ask(upstream: Upstream) -> Ask:
         return auth_headers(row, {}, None)
 
     async def run(made: Registry, model: str, state: EngineState | None = None) -> ModelReply:
-        around = Surroundings(upstream, state or EngineState(), lambda: made, unusable, credentials, lambda: 0.0, clock)
+        state = state or EngineState()
+        pooled = PooledUpstream(upstream, state.pools, state.quota, lambda _: (), clock)
+        around = Surroundings(pooled, state, lambda: made, unusable, credentials, lambda: 0.0, clock)
         return await invoke(around, TurnOptions(), made, request_body(model, None, OPTIONS, STATE))
 
     return run

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from combos.core.facts import TransportFault
+from combos.core.pools import PoolKind, PoolNote
 from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, HeadReceived, WaitOver
 from combos.engine.record import DecisionRecord
 from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
@@ -20,6 +21,7 @@ class Answer:
 
     status = 200
     headers = ((b"a", b"b"),)
+    pool = PoolNote(PoolKind.API_KEYS, "k1")
 
     def __init__(self, *pieces: bytes | Exception) -> None:
         self.pieces = list(pieces)
@@ -57,7 +59,7 @@ async def all_of(source: Source) -> list[Event]:
 
 async def test_an_exchange() -> None:
     source = ExchangeSource(3, opening(Answer(b"one", b"two", b"")))
-    head = HeadReceived(3, 200, ((b"a", b"b"),))
+    head = HeadReceived(3, 200, ((b"a", b"b"),), Answer.pool)
     assert await all_of(source) == [head, ChunkReceived(3, b"one"), ChunkReceived(3, b"two"), Ended(3)]
 
 

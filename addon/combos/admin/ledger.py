@@ -29,6 +29,8 @@ LEDGER_NAME = "usage.sqlite"
 WAITING_MAX = 20_000
 """Records that may wait for the disk; beyond it they are lost, and counted."""
 BATCH = 500
+IDLE_S = 1.0
+"""How long the file stays open when nothing comes."""
 _CHECK_EVERY = 500  # records between two looks at the file's size
 _BUSY_MS = 5_000
 _SCHEMA_VERSION = 1
@@ -52,41 +54,46 @@ class _Mark:
 
 
 class Ledger:
-    """The writer. `limit` gives the size in bytes that the file may have. Close it from a thread that may wait."""
+    """The writer. `limit` gives the size in bytes that the file may have. `lost` counts what could not be written."""
 
     def __init__(self, path: Path, limit: Callable[[], int]) -> None:
         self.path = path
         self.lost = 0
         self._limit = limit
         self._queue: queue.SimpleQueue[Entry | _Mark | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._warned = False
         self._since_check = _CHECK_EVERY  # the first batch looks at once
 
     def add(self, entry: Entry) -> None:
-        """Hand over a record; never waits."""
+        """Hand over a record; never waits for the disk."""
         if self._queue.qsize() >= WAITING_MAX:
             self.lost += 1
-            return
-        self._queue.put(entry)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="combos ledger", daemon=True)
-            self._thread.start()
+        else:
+            self._put(entry)
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until everything handed over so far is on disk; False when that takes too long."""
-        if self._thread is None:
-            return True
         mark = _Mark(threading.Event())
-        self._queue.put(mark)
+        self._put(mark)
         return mark.reached.wait(timeout_s)
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Write what is left and end."""
-        thread, self._thread = self._thread, None
+        """Write what is left and let go of the file. A record that comes later opens it again."""
+        thread = self._thread
         if thread is not None:
             self._queue.put(None)
             thread.join(timeout_s)
+
+    def _put(self, item: Entry | _Mark) -> None:
+        """The thread is there while there is something to write, and a moment longer."""
+        with self._lock:
+            self._queue.put(item)
+            if self._thread is None:
+                # Not a daemon: what was handed over before the process ends is written.
+                self._thread = threading.Thread(target=self._run, name="combos ledger", daemon=False)
+                self._thread.start()
 
     # -- the thread
 
@@ -99,14 +106,26 @@ class Ledger:
                 connection = self._write(connection, entries)
             for mark in marks:
                 mark.reached.set()
+            going = going or not self._leave()
         if connection is not None:
             connection.close()
 
+    def _leave(self) -> bool:
+        """Stop serving, unless something has come in meanwhile."""
+        with self._lock:
+            if self._queue.empty():
+                self._thread = None
+                return True
+            return False
+
     def _take(self) -> tuple[list[Entry], list[_Mark], bool]:
-        """Wait for something, then take everything there is, up to a batch."""
+        """Wait for something, then take everything there is, up to a batch; False when it is time to leave."""
         entries: list[Entry] = []
         marks: list[_Mark] = []
-        item = self._queue.get()
+        try:
+            item = self._queue.get(timeout=IDLE_S)
+        except queue.Empty:
+            return entries, marks, False
         while True:
             match item:
                 case None:

@@ -105,6 +105,7 @@ class Combos:
             self._start(self._start_admin(before), "combos management")
         if self.service is not None:
             self.service.settings = settings
+            self.service.books.trace(settings.otel)
 
     def _open_config(self, path: ConfigPath, settings: Settings) -> None:
         config = LiveConfig(path.path)
@@ -146,6 +147,7 @@ class Combos:
         is_demo = not service.config.path.exists()
         if is_demo:
             await self._start_demo(service)
+        await service.open()
         self._registry_changed(service.config.registry)
         service.config.subscribe(self._registry_changed)
         announce.started(service, is_demo=is_demo)
@@ -157,6 +159,7 @@ class Combos:
         if service is not None:
             self._start(service.load_keychain(), "combos keychain")
             service.model_lists.discovery.refresh(registry)
+            service.probes.refresh(registry)
 
     async def _start_admin(self, service: Service) -> None:
         if self._admin is not None:

@@ -30,10 +30,11 @@ from combos.engine.record import DecisionRecord, TurnRecord
 from combos.engine.turn import Turn
 from combos.mitm import marks
 from combos.mitm.attempt_flows import AttemptFlow, Outgoing
+from combos.mitm.labels import labelled
 from combos.mitm.recorder import Recorder
 from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
 from combos.mitm.writer import ResponseWriter
-from combos.upstream.session import Upstream
+from combos.upstream.pool import Charge, PooledUpstream
 
 
 def clock() -> Now:
@@ -43,12 +44,14 @@ def clock() -> Now:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every dispatch shares. `finished` is told the record, and whether the flow's look changed with it."""
+    """What every dispatch shares. `finished` is told the record, and whether the flow's look changed with it; `labels`
+    says whether answers tell how they were served."""
 
-    upstream: Upstream
+    upstream: PooledUpstream
     now: Callable[[], Now]
     finished: Callable[[HTTPFlow, TurnRecord, bool], None]
     decide: Callable[[Decide], Awaitable[DecisionRecord]]
+    labels: Callable[[], bool] = lambda: False
 
 
 class Dispatch:
@@ -135,7 +138,7 @@ class Dispatch:
         match command:
             case Commit(attempt, status, headers):
                 self._recorder.committed(attempt)
-                self._head = (status, headers)
+                self._head = (status, self._labelled(headers, attempt))
             case End():
                 marks.annotate(flow, self._turn.record)
                 await writer.end()
@@ -143,9 +146,12 @@ class Dispatch:
                 marks.annotate(flow, self._turn.record)
                 await writer.chunk(tail)
                 await writer.error(reason)
-            case Reply(status, headers, body):
+            case Reply(status, headers, body, attempt):
                 marks.annotate(flow, self._turn.record)
-                await writer.respond(status, headers, body)
+                await writer.respond(status, self._labelled(headers, attempt), body)
+
+    def _labelled(self, headers: Headers, attempt: int | None) -> Headers:
+        return labelled(headers, self._turn.record, attempt) if self._services.labels() else headers
 
     async def _send(self, send: Send) -> None:
         outgoing = Outgoing(send.request, self._credentials(send.request.provider))
@@ -161,7 +167,9 @@ class Dispatch:
             outgoing = attempt.changed()
         request: OutboundRequest = outgoing.request
         secrets = outgoing.credentials
-        return ExchangeSource(send.attempt, lambda: self._services.upstream.send(request, send.timeouts, secrets))
+        charge = Charge(send.target.model, lambda: self._turn.charge(send.attempt) is None, send.spares)
+        upstream = self._services.upstream
+        return ExchangeSource(send.attempt, lambda: upstream.send(request, send.timeouts, secrets, charge))
 
     def _limit(self, attempt: int, idle_ms: int, total_ms: int | None) -> None:
         source = self._sources.get(attempt)

@@ -19,7 +19,7 @@ from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.mitm.sources import ExchangeSource, Sources, TimerSource
-from combos.upstream.session import Upstream
+from combos.upstream.pool import Charge, PooledUpstream
 from combos.wire.bodies import BodyError, decode
 from combos.wire.headers import get
 from combos.wire.request import request_facts
@@ -35,7 +35,7 @@ _HEADERS: Headers = (
 class Surroundings:
     """What internal turns share with those of clients. `unusable` and `credentials` know no caller."""
 
-    upstream: Upstream
+    upstream: PooledUpstream
     state: EngineState
     current: Callable[[], Registry]
     unusable: Callable[[Provider], str | None]
@@ -143,7 +143,9 @@ class _Run:
 
     def _source(self, send: Send) -> ExchangeSource:
         request, secrets = send.request, self._around.credentials(send.request.provider)
-        return ExchangeSource(send.attempt, lambda: self._around.upstream.send(request, send.timeouts, secrets))
+        charge = Charge(send.target.model, lambda: self._turn.charge(send.attempt) is None, send.spares)
+        upstream = self._around.upstream
+        return ExchangeSource(send.attempt, lambda: upstream.send(request, send.timeouts, secrets, charge))
 
     def _decoded(self) -> bytes:
         if not 200 <= self._status < 300:

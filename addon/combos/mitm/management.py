@@ -33,6 +33,8 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         environ=service.environ,
         discovered=lambda: discovery.rows,
         discovery_problems=lambda: discovery.problems,
+        books=service.books,
+        probes=service.probes,
         decider=service.decider,
     )
     return AdminServer(parts)

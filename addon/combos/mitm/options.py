@@ -79,6 +79,18 @@ OPTIONS = (
         "Time for which a target's answer may be silent. A provider's idleTimeoutMs wins.",
         minimum=1,
     ),
+    Option(
+        "combos_response_headers",
+        bool,
+        False,
+        "Tell clients in x-combos-… headers which target served, after how many attempts, under which request id.",
+    ),
+    Option(
+        "combos_otel",
+        bool,
+        False,
+        "Make an OpenTelemetry span of every request and attempt; where they go is up to the SDK you run with.",
+    ),
 )
 
 
@@ -93,6 +105,8 @@ class Settings:
     connect_timeout_ms: int
     head_timeout_ms: int
     idle_timeout_ms: int
+    response_headers: bool = False
+    otel: bool = False
 
 
 def declare(loader: Loader) -> None:
@@ -139,4 +153,6 @@ def parse(options: Options) -> Settings:
         connect_timeout_ms=options.combos_connect_timeout_ms,
         head_timeout_ms=options.combos_head_timeout_ms,
         idle_timeout_ms=options.combos_idle_timeout_ms,
+        response_headers=options.combos_response_headers,
+        otel=options.combos_otel,
     )

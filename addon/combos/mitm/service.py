@@ -12,10 +12,12 @@ from mitmproxy.http import HTTPFlow
 from yarl import URL
 
 from combos.admin.activity import Activity
+from combos.admin.books import Books
 from combos.admin.live_config import LiveConfig
 from combos.core import errors
 from combos.core.facts import Headers, Now
 from combos.core.keychain import keychain_names
+from combos.core.quota import binding_of
 from combos.core.recall import LaneKey
 from combos.core.registry import Combo, ComboRoute, Provider, Registry
 from combos.core.secrets import Secret, resolve_secret
@@ -38,9 +40,13 @@ from combos.mitm.recorder import Recorder
 from combos.mitm.refusals import refuse_with
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream import credentials
+from combos.upstream.accounts import AccountFiles
 from combos.upstream.credentials import SystemKeychain
 from combos.upstream.decision import Decider
 from combos.upstream.discovery import Discovery
+from combos.upstream.members import Member, members_of
+from combos.upstream.pool import PooledUpstream
+from combos.upstream.quota import QuotaProbes
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.session import Upstream
 from combos.wire.request import lane
@@ -62,9 +68,20 @@ class Service:
         self.now: Callable[[], Now] = clock
         self.activity = Activity()
         self.keychain = SystemKeychain(lambda text: logger.warning(f"combos: {text}"))
+        self.accounts = AccountFiles(lambda: self.now().mono_ms / 1000, lambda: self.now().epoch_ms)
+        self.pooled = PooledUpstream(
+            self.upstream, self.state.pools, self.state.quota, self.members_of, lambda: self.now()
+        )
+        self.probes = QuotaProbes(
+            self.upstream, self.state.quota, self.own_credentials, self.members_of, lambda: self.now()
+        )
+        self.state.quota.bind = self._quota_binding
+        self.books = Books(config, self.state, lambda: self.now())
         self.model_lists = ModelLists(Discovery(self.upstream, self.own_credentials))
         self.decider = Decider(self.upstream, lambda: Secrets(self.environ, self.keychain), self._invoke)
-        self._services = Services(self.upstream, lambda: self.now(), self._finished, self.decider.answer)
+        self._services = Services(
+            self.pooled, lambda: self.now(), self._finished, self.decider.answer, lambda: self.settings.response_headers
+        )
         config.subscribe(self.state.reconcile)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
@@ -106,7 +123,7 @@ class Service:
     def _invoke(self, registry: Registry, body: bytes) -> Awaitable[ModelReply]:
         """An internal turn for a decision: nothing of any client goes into it."""
         around = Surroundings(
-            upstream=self.upstream,
+            upstream=self.pooled,
             state=self.state,
             current=lambda: self.config.registry,
             unusable=lambda provider: self.unusable(provider, may_forward=False),
@@ -121,15 +138,29 @@ class Service:
         url = URL(provider.config.base_url)
         if self.own.holds(url.host or "", url.port or 0):
             return "self_loop"
-        return credentials.usable(provider, self.environ, may_forward, self.keychain)
+        return credentials.usable(provider, self.environ, may_forward, self.keychain, self.accounts)
 
     def own_credentials(self, provider: Provider) -> Headers:
         """The secret headers for a provider where no client is involved."""
-        return credentials.auth_headers(provider, self.environ, None, self.keychain)
+        return credentials.auth_headers(provider, self.environ, None, self.keychain, self.accounts)
 
     def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
         """The secret headers, with those of the caller where the provider takes them."""
-        return credentials.auth_headers(provider, self.environ, caller, self.keychain)
+        return credentials.auth_headers(provider, self.environ, caller, self.keychain, self.accounts)
+
+    def members_of(self, provider: Provider) -> tuple[Member, ...]:
+        """The usable members of a provider's credential pool."""
+        return members_of(provider, self.environ, self.keychain, self.accounts)
+
+    def _quota_binding(self, provider: Provider) -> bytes | None:
+        """What quota evidence of the provider's key is tied to now."""
+        secret = credentials.secret_of(provider, self.environ, self.keychain)
+        return binding_of(provider.name, provider.config, secret.reveal()) if isinstance(secret, Secret) else None
+
+    async def open(self) -> None:
+        """Take over what earlier processes have used, and ask vendors for quotas."""
+        await self.books.open()
+        self.probes.refresh(self.config.registry)
 
     def explain(
         self, combo: Combo, registry: Registry, unusable: Callable[[Provider], str | None] | None = None
@@ -158,7 +189,9 @@ class Service:
     async def close(self) -> None:
         """Close every connection to a provider."""
         await self.model_lists.discovery.close()
+        await self.probes.close()
         await self.upstream.close()
+        await self.books.close()
 
     def _admission_keys(self, registry: Registry) -> list[str]:
         resolved = (resolve_secret(entry.key, self.environ, self.keychain) for entry in registry.config.api_keys)
@@ -169,12 +202,14 @@ class Service:
         return access.holds_key(access.presented_keys(flow), self._admission_keys(registry))
 
     def sweep(self) -> None:
-        """Drop what has expired."""
+        """Drop what has expired, and ask anew for quotas that are due."""
         self.state.sweep(self.now())
+        self.probes.refresh(self.config.registry)
 
     def _finished(self, flow: HTTPFlow, record: TurnRecord, changed: bool) -> None:
         level = logging.INFO if record.outcome is not Outcome.CANCELLED else logging.DEBUG
         logger.log(level, f"combos: {trail(record)}")
         self.activity.turn(record, self.now())
+        self.books.turn(record, self.config.registry)
         if changed:
             ctx.master.addons.trigger(UpdateHook([flow]))

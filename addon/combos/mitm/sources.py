@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from combos.core.facts import Headers, TransportFault
 from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, HeadReceived, WaitOver
 from combos.engine.record import DecisionRecord
-from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
+from combos.upstream.pool import Reading
 
-type Open = Callable[[], Awaitable[Answer]]
+type Open = Callable[[], Awaitable[Reading]]
 
 
 class Source(Protocol):
@@ -37,14 +37,14 @@ class ExchangeSource:
         self.is_spent = False
         self._attempt = attempt
         self._open = open_answer
-        self._answer: Answer | None = None
+        self._answer: Reading | None = None
 
     async def next(self) -> Event:
         """`HeadReceived`, `ChunkReceived` for whatever arrives, `Ended`; or `Failed`, and nothing after it."""
         try:
             if self._answer is None:
                 self._answer = await self._open()
-                return HeadReceived(self._attempt, self._answer.status, self._answer.headers)
+                return HeadReceived(self._attempt, self._answer.status, self._answer.headers, self._answer.pool)
             data = await self._answer.read_some()
         except UpstreamFault as fault:
             self.is_spent = True
