@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv" / "bin"
 CLIENTS = ROOT / ".venv" / "clients" / "node_modules" / ".bin"
 _LISTENING = re.compile(r"proxy listening at \S*?:(\d+)")
+_BAD = ("Traceback", "Addon error", "The response of flow")
 _LIMIT_S = 90
 
 
@@ -114,7 +115,7 @@ class Stage:
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(_LIMIT_S)
-        bad = [line for line in self._log if "Traceback" in line or "Addon error" in line]
+        bad = [line for line in self._log if any(word in line for word in _BAD)]
         expect(not bad, "the proxy failed:\n" + "\n".join(self._log[-40:]))
 
     def _read(self, process: subprocess.Popen[str]) -> None:
@@ -199,6 +200,9 @@ def _passes(client: str, check: Check, stage: Stage) -> bool:
         check(stage)
     except CheckError as wrong:
         print(f"FAILED  {name}: {wrong}", flush=True)
+        return False
+    except Exception as wrong:  # a check that breaks has not passed, and the others are still to be run
+        print(f"FAILED  {name}: {type(wrong).__name__}: {wrong}", flush=True)
         return False
     print(f"ok      {name}", flush=True)
     return True
