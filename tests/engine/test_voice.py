@@ -410,3 +410,35 @@ def test_recall_keeps_the_name_that_the_client_saw() -> None:
     said = play_stream(play, recorded("streams/messages.full.sse"))
     assert json.loads(said.split(b"data: ")[1].split(b"\n")[0])["response"]["model"] == "m1"
     assert play.record.attempts[0].response_model == "m1"
+
+
+# -- reasoning state on its way through the client
+
+
+def items_of(said: bytes) -> list[dict[str, Any]]:
+    lines = [line[6:] for line in said.split(b"\n") if line.startswith(b"data: ") and b"output_item.done" in line]
+    return [json.loads(line)["item"] for line in lines]
+
+
+def test_reasoning_goes_back_to_its_maker_and_to_nobody_else() -> None:
+    world = mixed("R", "M", "R", "C")
+    play = world.turn(lane="l") >> Started() << sends("alpha/m1")
+    said = play_stream(play, recorded("streams/messages.full.sse"))
+    items = items_of(said)
+    (state,) = [item["encrypted_content"] for item in items if item["type"] == "reasoning"]
+    (signature,) = digest_stream("messages", recorded("streams/messages.full.sse"))["opaque"]
+    calls = [item["call_id"] for item in items if item["type"] == "function_call"]
+    results = [{"type": "function_call_output", "call_id": call_id, "output": "x"} for call_id in calls]
+    assert state.startswith("cmb1.")
+    later = world.turn(lane="l", input=[{"role": "user", "content": "hi"}, *items, *results])
+    later.rewrites = True
+    later >> Started() << sends("alpha/m1") >> Failed(0, TransportFault.RESET) << discards(0) << sends("beta/m2")
+    later >> Failed(1, TransportFault.RESET) << discards(1) << sends("gamma/m3")
+    maker, native, chat = (send.request.body.decode() for send in later.sends)
+    assert signature in maker
+    assert "cmb1." not in maker + native + chat
+    assert signature not in native + chat
+    kinds = [(item.get("type"), "id" in item) for item in json.loads(native)["input"]]
+    assert ("reasoning", True) not in kinds
+    assert ("function_call", False) in kinds
+    assert all("tide_table" in body for body in (maker, native, chat))

@@ -27,6 +27,9 @@ def scrub(
     return _SCRUBBERS[dialect](dict(document), profile, native_from)
 
 
+_FOLLOWERS = frozenset({"message", "function_call", "custom_tool_call"})
+
+
 def _foreign(profile: TargetProfile, native_from: str | None) -> bool:
     return native_from is not None and native_from != profile.provider
 
@@ -38,8 +41,19 @@ def _responses(document: Json, profile: TargetProfile, native_from: str | None) 
     cleaned: list[Any] = []
     for index, item in enumerate(items):
         cleaned.extend(_item(item, f"input[{index}]", profile, native_from))
-    unchanged = len(cleaned) == len(items) and all(a is b for a, b in zip(cleaned, items, strict=True))
-    return {} if unchanged else {"input": cleaned}
+    if len(cleaned) < len(items):
+        # The API knows its own items by id and asks for the reasoning that came before them; without ids it does not.
+        cleaned = [_nameless(item) for item in cleaned]
+    elif all(a is b for a, b in zip(cleaned, items, strict=True)):
+        return {}
+    return {"input": cleaned}
+
+
+def _nameless(item: Any) -> Any:
+    """A message or call without its id."""
+    if as_dict(item).get("type", "message") not in _FOLLOWERS or "id" not in item:
+        return item
+    return {key: value for key, value in item.items() if key != "id"}
 
 
 def _item(item: Any, where: str, profile: TargetProfile, native_from: str | None) -> Iterator[Any]:
