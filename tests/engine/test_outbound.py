@@ -7,6 +7,7 @@ import pytest
 from combos.core.facts import Headers, TransportFault
 from combos.engine.commands import Send
 from combos.engine.events import Failed, Started
+from combos.upstream.credentials import auth_headers
 from playbook import World, config, created, delta, provider, sends
 
 PASSTHROUGH = "internal_chat_message_metadata_passthrough"
@@ -111,3 +112,12 @@ def test_configured_fields_replace_the_clients() -> None:
     world = World(config(providers={"alpha": provider("alpha", headers={"X-Team": "ours"})}))
     send = sent(world, headers=((b"x-team", b"theirs"),))
     assert [value for name, value in send.request.headers if name.lower() == b"x-team"] == [b"ours"]
+
+
+def test_a_models_own_adapter_decides_how_its_key_travels() -> None:
+    row = provider("alpha", "C", modelAdapters={"m1": "anthropic"})
+    send = sent(World(config("alpha/m1", providers={"alpha": row}), wire="M"))
+    assert send.request.url.endswith("/v1/messages")
+    assert auth_headers(send.request.provider, {}, None) == ((b"x-api-key", b"alpha-key"),)
+    plain = sent(World(config("alpha/m2", providers={"alpha": row}), wire="C"))
+    assert plain.request.provider is plain.target.provider

@@ -385,3 +385,17 @@ def test_a_compaction_goes_without_what_its_target_must_not_see() -> None:
     first, second = (json.dumps(sent(again, attempt)) for attempt in (0, 1))
     assert ("gAAA" in first, "gAAA" in second) == (True, False)
     assert "passthrough" not in first + second
+
+
+def test_a_look_ahead_draws_once_and_moves_no_rotation() -> None:
+    world = mixed("C", "C", "M", "C", strategy="random")
+    world.draws = [0.5]
+    assert (world.turn() >> Started()).calls == ["beta/m2"]
+    assert world.draws == []
+    turns = mixed("C", "C", "M", "C", strategy="round-robin")
+    served = []
+    for _ in range(6):
+        play = turns.turn(n=2) >> Started()
+        served += play.calls
+        play.skip().stream(0, event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+    assert served == ["alpha/m1", "gamma/m3"] * 3

@@ -5,6 +5,8 @@ Credentials are added by the host when it sends. Which target is asked, and whet
 
 from urllib.parse import quote
 
+from dataclasses import replace
+
 from combos.core.config_provider import Adapter
 from combos.core.facts import Dialect, Headers, Now, Surface
 from combos.core.registry import Provider, Target
@@ -41,8 +43,15 @@ def outbound_request(
         url=target_url(provider.config.base_url, target, request.facts, words),
         headers=_headers(request, target, provider, words, state, now),
         body=words.body,
-        provider=provider,
+        provider=_as_asked(provider, target),
     )
+
+
+def _as_asked(provider: Provider, target: Target) -> Provider:
+    """The provider with the adapter of this model, which also says in which header its key travels."""
+    if target.adapter is None or target.adapter is provider.config.adapter:
+        return provider
+    return replace(provider, config=provider.config.model_copy(update={"adapter": target.adapter}))
 
 
 def target_url(base_url: str, target: Target, facts: RequestFacts, words: Words) -> str:
