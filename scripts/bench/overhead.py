@@ -30,6 +30,11 @@ class Case:
     most_cpu: float | None = None
     most_first_ms: float | None = None
 
+    def scaled(self, share: float) -> "Case":
+        """The same case with fewer or more requests."""
+        each = max(1, round(self.requests * share / self.concurrency))
+        return replace(self, requests=each * self.concurrency)
+
 
 CASES = (
     Case("JSON 1 KB, healthy, c=1", "ok", 400, 1, least_rate=0.70),
@@ -140,7 +145,7 @@ def startup(plain: list[float], addon: list[float]) -> bool:
     return ratio <= 1.4
 
 
-async def main(rounds: int, only: str) -> bool:
+async def main(rounds: int, only: str, share: float) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         certificate = self_signed(work)
@@ -149,13 +154,13 @@ async def main(rounds: int, only: str) -> bool:
         port, tls_port = (int(part) for part in server.stdout.readline().split())
         plain_url, tls_url = f"http://127.0.0.1:{port}", f"https://127.0.0.1:{tls_port}"
         try:
-            return await compare(work, plain_url, tls_url, rounds, only)
+            return await compare(work, plain_url, tls_url, rounds, only, share)
         finally:
             server.kill()
             server.wait()
 
 
-async def compare(work: Path, plain_url: str, tls_url: str, rounds: int, only: str) -> bool:
+async def compare(work: Path, plain_url: str, tls_url: str, rounds: int, only: str, share: float) -> bool:
     starts: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for times, start in (
@@ -172,7 +177,7 @@ async def compare(work: Path, plain_url: str, tls_url: str, rounds: int, only: s
     ]
     try:
         plain, plain_tls, addon = running
-        cases = [case for case in CASES if only in case.name]
+        cases = [case.scaled(share) for case in CASES if only in case.name]
         results = [await run_case(case, plain_tls if case.tls else plain, addon, rounds) for case in cases]
         if not only:
             results += [await memory(plain, addon), startup(*starts)]
@@ -185,6 +190,7 @@ async def compare(work: Path, plain_url: str, tls_url: str, rounds: int, only: s
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds; the median is shown (default 3)")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the requests to send (default 1)")
     parser.add_argument("--only", default="", help="only cases whose name contains this text")
     chosen = parser.parse_args()
-    sys.exit(0 if asyncio.run(main(chosen.rounds, chosen.only)) else 1)
+    sys.exit(0 if asyncio.run(main(chosen.rounds, chosen.only, chosen.share)) else 1)

@@ -1,0 +1,29 @@
+"""The benchmarks run; what they measure is for people to read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCH = Path(__file__).parents[2] / "scripts" / "bench"
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, BENCH / script, *arguments], cwd=BENCH, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def test_selection_reports_every_strategy() -> None:
+    printed = run("selection.py", "2000")
+    for name in ("failover", "round-robin", "random", "least-used", "reset-window", "jev", "whole"):
+        assert name in printed
+
+
+def test_overhead_compares_with_plain_mitmdump() -> None:
+    printed = run("overhead.py", "--rounds", "1", "--only", "one hop, c=1", "--share", "0.05")
+    assert "plain" in printed
+    assert "throughput ratio" in printed
+    assert "errors 0" in printed
+    assert "errors 1" not in printed
