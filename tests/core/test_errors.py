@@ -104,3 +104,10 @@ def test_config_error_lists_every_problem() -> None:
     error = ConfigError((first, second))
     assert error.problems == (first, second)
     assert str(error) == "a.b: is required; the file is empty"
+
+
+@pytest.mark.parametrize("quoted", ["x" * 100_000, "\udcff\ud83d", "\udcff" * 5_000])
+def test_a_message_can_be_written_whatever_it_quotes(quoted: str) -> None:
+    message = errors.unknown_model(quoted).message
+    assert message.startswith("Unknown model: ")
+    assert len(message.encode()) <= 1_100

@@ -179,6 +179,8 @@ def test_printed_texts(text: str) -> None:
     assert names.is_printed(text)
 
 
-@pytest.mark.parametrize("text", ["\n", "a\rb", "a\0", "\x1b[31m", "a\x7f", "a\x85b", "a\u2028b", "a\n"])
+@pytest.mark.parametrize(
+    "text", ["\n", "a\rb", "a\0", "\x1b[31m", "a\x7f", "a\x85b", "a\u2028b", "a\n", "\ud800", "a\udcff"]
+)
 def test_texts_with_control_characters(text: str) -> None:
     assert not names.is_printed(text)

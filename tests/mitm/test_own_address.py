@@ -31,6 +31,16 @@ def test_everything_else_is_a_clear_404(method: str, path: str) -> None:
     assert error["message"] == f"Nothing is served at {method} {path.partition('?')[0]}"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [(b"GET", b"/\xff"), (b"F\x80O", b"/v1/x"), (b"GET", b"/" + b"x" * 60_000)]
+)
+def test_paths_and_methods_of_any_bytes(method: bytes, path: bytes) -> None:
+    missing = answer(tflow.tflow(req=tutils.treq(method=method, path=path)))
+    assert missing.status_code == 404
+    assert json.loads(missing.content)["error"]["code"] == "not_found"
+    assert len(missing.content) < 2_000
+
+
 def test_the_upgrade_answer_names_what_to_use() -> None:
     refused = upgrade_required()
     assert (refused.status_code, refused.headers["upgrade"]) == (426, "HTTP/1.1")

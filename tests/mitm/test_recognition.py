@@ -201,3 +201,20 @@ def test_the_model_of_a_gemini_request_is_in_its_path(version: str, base_url: bo
 def test_other_gemini_requests_pass() -> None:
     assert found(asked("/v1beta/models/gemini-3-pro:generateContent", {"contents": []}), base_url=False) is None
     assert isinstance(found(asked("/v1beta/models/combo%0Amain:generateContent", {})), Refusal)
+
+
+@pytest.mark.parametrize(("length", "served"), [(2_048, True), (2_049, False), (9_000, False)])
+@pytest.mark.parametrize("prefix", ["alpha/", "combo/", "bare-"])
+def test_the_length_of_a_model_id(prefix: str, length: int, served: bool) -> None:
+    flow = asked("/v1/responses", {"model": prefix.ljust(length, "x"), "input": "hi"})
+    given = found(flow)
+    assert (isinstance(given, Refusal) and given.error.status == 400) is not served
+    assert served or found(flow, base_url=False) is None
+
+
+def test_a_path_of_any_bytes_names_no_model() -> None:
+    flow = asked("/", {"contents": []})
+    flow.request.data.path = b"/v1beta/models/alpha%2f\xff:generateContent"
+    given = found(flow)
+    assert isinstance(given, Refusal)
+    assert given.error.status == 400

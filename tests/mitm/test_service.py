@@ -10,16 +10,20 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.test import tflow, tutils
 
 from combos.admin.live_config import LiveConfig
+from combos.core import errors
 from combos.core.facts import Headers, Now
 from combos.core.recall import LaneKey, Selection
 from combos.core.registry import ComboRoute
 from combos.mitm.access import caller_of
 from combos.mitm.client import Client
+from combos.mitm.dispatch import Dispatch
+from combos.mitm.layer import answer_whole
 from combos.mitm.options import Settings
 from combos.mitm.recognition import Recognised
 from combos.mitm.recorder import AttemptFlows
 from combos.mitm.service import Service
 from combos.upstream.selfloop import OwnAddresses
+from combos.wire.errors import render
 from combos.wire.request import lane, request_facts
 from configs import document, provider, with_provider
 
@@ -131,6 +135,26 @@ async def test_a_turn_knows_who_asks_and_what_about(service: Service) -> None:
     assert other.seed != request.seed  # no two turns make the same ids
     options = service._turn_options()
     assert (options.connect_ms, options.head_ms, options.idle_ms) == (1_000, 2_000, 3_000)
+
+
+@pytest.mark.parametrize("dialect_path", ["/v1/responses", "/v1/chat/completions", "/v1/messages"])
+async def test_a_defect_is_told_in_the_clients_format(
+    service: Service, dialect_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def breaks(*_: object) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(Dispatch, "run", breaks)
+    adopt(service, document())
+    asked = flow()
+    facts = request_facts(dialect_path, b'{"model":"combo/main"}')
+    found = Recognised(facts, recognised(service, asked).route)
+    with pytest.raises(RuntimeError):
+        await answer_whole(asked, service.responder(asked, found, None))
+    assert asked.response is not None
+    assert asked.response.status_code == 500
+    assert asked.response.content == render(errors.internal_failure(), facts.dialect)[1]
+    assert b"secret" not in asked.response.content
 
 
 def recognised(service: Service, asked: HTTPFlow) -> Recognised:

@@ -290,3 +290,24 @@ def test_images_of_gemini(part: dict[str, object], expected: bool) -> None:
 )
 def test_conversations_of_claude_code(headers: dict[str, str], expected: str | None) -> None:
     assert conversation(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("beta=true&x=%0d%0a", "beta=true&x=%0d%0a"),
+        ("a=[1]&b={}", "a=[1]&b={}"),
+        ("a=\udcff", "a=%FF"),
+        ("a=é", "a=%C3%A9"),
+        ("a=b c", "a=b%20c"),
+        ("a=\x01\r\n", "a=%01%0D%0A"),
+        ("a=#b", "a=%23b"),
+    ],
+)
+def test_a_query_can_stand_in_a_request_line(query: str, sent: str) -> None:
+    assert facts(C, f"/v1/chat/completions?{query}").query == sent
+
+
+@given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="#")))
+def test_a_query_of_printed_ascii_is_kept(query: str) -> None:
+    assert facts(C, f"/v1/chat/completions?{query}").query == query

@@ -47,6 +47,7 @@ class ProxyError(Exception):
         retry_after_s: int | None = None,
         param: str | None = None,
     ) -> None:
+        message = _sayable(message)
         super().__init__(message)
         self.status = status
         self.type = type
@@ -57,6 +58,15 @@ class ProxyError(Exception):
 
     def __repr__(self) -> str:
         return f"ProxyError({self.status}, {self.type!r}, {self.code!r}, {self.message!r}, {self.retry_after_s!r})"
+
+
+_LONGEST_MESSAGE = 1_000
+
+
+def _sayable(message: str) -> str:
+    """A message quotes what a client sent: it can be of any length, and hold bytes that are no UTF-8."""
+    shown = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
+    return shown.encode(errors="replace").decode()
 
 
 _INVALID = "invalid_request_error"
@@ -138,6 +148,11 @@ def body_too_large(limit_bytes: int) -> ProxyError:
 def bad_request(message: str, code: str = _INVALID) -> ProxyError:
     """400: the request cannot be understood."""
     return ProxyError(400, _INVALID, code, message)
+
+
+def internal_failure() -> ProxyError:
+    """500: a defect of the proxy, told in the client's format like everything else. The log knows where."""
+    return ProxyError(500, _SERVER, "internal_error", "The proxy failed to make a response")
 
 
 def transport_failure(fault: TransportFault, detail: str) -> ProxyError:

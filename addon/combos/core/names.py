@@ -24,7 +24,7 @@ _PROVIDER_NAME = re.compile(PROVIDER_NAME_PATTERN)
 # Bare names of these families belong to native models; `codex-` is reserved although it is not routed as one.
 _NATIVE_FAMILY = re.compile(r"(?:gpt-|o1-|o3-|o4-|codex-)")
 _NATIVE_ROUTE = re.compile(r"(?:gpt-|o1-|o3-|o4-)")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NATIVE_REVIEW = "codex-auto-review"
 
 
@@ -89,7 +89,7 @@ def target_key(provider: str, model: str) -> str:
 
 
 def is_printed(text: str) -> bool:
-    """Whether a text is free of control characters, so that it can stand in a line of its own."""
+    """Whether a text is free of control characters and lone surrogates: it can stand in a line of its own."""
     return _CONTROL.search(text) is None
 
 

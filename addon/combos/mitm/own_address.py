@@ -3,7 +3,10 @@
 import orjson
 from mitmproxy.http import HTTPFlow, Response
 
+from combos.core.errors import ProxyError
+from combos.core.facts import Dialect
 from combos.mitm.access import REFUSAL
+from combos.wire.errors import error_body
 
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Combos</title></head>
 <body><h1>Combos</h1><p>This is a proxy for model traffic. Use it as a base URL
@@ -14,8 +17,8 @@ _JSON = {"content-type": "application/json"}
 
 
 def _error(status: int, message: str, code: str) -> Response:
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
-    return Response.make(status, orjson.dumps({"error": error}), _JSON)
+    body = error_body(ProxyError(status, "invalid_request_error", code, message), Dialect.CHAT)
+    return Response.make(status, orjson.dumps(body), _JSON)
 
 
 def answer(flow: HTTPFlow) -> Response:

@@ -18,6 +18,9 @@ from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
 from combos.wire.request import RequestFacts, path_model, peek_model, request_facts, surface_of
 
+_LONGEST_MODEL = 2_048
+"""Of the ids in use, the names of cloud resources are the longest: 2048 characters."""
+
 # What is served by a turn. The others are answered elsewhere.
 _TURN_SURFACES = frozenset(Surface) - {Surface.MODELS}
 
@@ -111,6 +114,8 @@ def _route(
     if not is_printed(model):
         # It is to go into header lines, paths and logs.
         raise errors.bad_request("The model id holds control characters")
+    if len(model) > _LONGEST_MODEL:
+        raise errors.bad_request(f"The model id is longer than {_LONGEST_MODEL} characters")
     return registry.resolve(decode_claude_id(model) or model) or recall(flow, body)
 
 

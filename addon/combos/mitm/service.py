@@ -96,7 +96,12 @@ class Service:
 
         async def respond(flow: HTTPFlow, writer: ResponseWriter) -> None:
             writer.capture_limit = self.settings.body_limit
-            await dispatch.run(flow, writer)
+            try:
+                await dispatch.run(flow, writer)
+            except Exception:
+                if not writer.started:
+                    await refuse_with(errors.internal_failure(), recognised.facts.dialect)(flow, writer)
+                raise
 
         return respond
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 import orjson
 
@@ -24,6 +24,7 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
 }
 # The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
 _GENERATE = re.compile(r"/models/(?P<model>[^?]+):(?P<method>generateContent|streamGenerateContent)/*\Z")
+_QUERY = "!$%&'()*+,/:;=?@[]^`{|}\"<>\\"
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -85,7 +86,7 @@ def request_facts(path: str, body: bytes) -> RequestFacts:
     if place is None:
         raise bad_request("This path takes no requests for a model")
     document = _object(body)
-    bare_path, _, query = path.partition("?")
+    bare_path, query = path.partition("?")[0], _query(path)
     if place[1] is Surface.GENERATE:
         return RequestFacts(*place, bare_path, query, path_model(path) or "", _streams(path), body, document)
     model = document.get("model")
@@ -96,6 +97,11 @@ def request_facts(path: str, body: bytes) -> RequestFacts:
     streams = place[1] in {Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES}
     stream = streams and document.get("stream") is True
     return RequestFacts(*place, bare_path, query, model, stream, body, document)
+
+
+def _query(path: str) -> str:
+    """The query as it can stand in a request line: some clients leave bytes in it as they are."""
+    return quote(path.partition("?")[2], safe=_QUERY, errors="surrogateescape")
 
 
 def _streams(path: str) -> bool:
