@@ -109,6 +109,9 @@ def test_modes_that_admit_by_themselves(mode: str, admitted: bool) -> None:
         ("null", True),
         ("", True),
         ("http://", True),
+        ("http://[bad", True),
+        ("http://[127.0.0.1]", True),
+        ("https://\xff", True),
     ],
 )
 def test_pages_of_other_sites(origin: str | None, foreign: bool) -> None:

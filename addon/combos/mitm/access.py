@@ -75,5 +75,8 @@ def is_foreign_page(flow: HTTPFlow, allowed: Collection[str]) -> bool:
     scheme, _, rest = origin.partition("://")
     if scheme not in _PAGE_SCHEMES:
         return not rest
-    host = urlsplit(origin).hostname or ""
+    try:
+        host = urlsplit(origin).hostname or ""
+    except ValueError:  # brackets around what is no address: from no browser, and from no page of this machine
+        return True
     return not (is_loopback(host) or is_loopback_name(host))
