@@ -387,15 +387,18 @@ def test_a_compaction_goes_without_what_its_target_must_not_see() -> None:
     assert "passthrough" not in first + second
 
 
-def test_a_look_ahead_draws_once_and_moves_no_rotation() -> None:
+def test_a_look_ahead_draws_once_and_leaves_the_rotation_fair() -> None:
     world = mixed("C", "C", "M", "C", strategy="random")
     world.draws = [0.5]
     assert (world.turn() >> Started()).calls == ["beta/m2"]
     assert world.draws == []
     turns = mixed("C", "C", "M", "C", strategy="round-robin")
     served = []
-    for _ in range(6):
+    for _ in range(12):
         play = turns.turn(n=2) >> Started()
         served += play.calls
         play.skip().stream(0, event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
-    assert served == ["alpha/m1", "gamma/m3"] * 3
+    assert served[:1] == ["alpha/m1"]
+    assert sorted(served[-6:]) == ["alpha/m1"] * 3 + ["gamma/m3"] * 3
+    weights = turns.state.peek_rotation("main").weights
+    assert all(abs(weight) <= 3 for weight in weights.values())
