@@ -107,6 +107,13 @@ def test_addresses_of_adapters(adapter: str, base: str, url: str) -> None:
     assert (world.turn(stream=False) >> Started()).sends[0].request.url == url
 
 
+@pytest.mark.parametrize("model", ["gemini-3-pro", "models/gemini-3-pro"])
+def test_a_gemini_model_is_named_as_the_vendor_lists_it_or_bare(model: str) -> None:
+    row = {"adapter": "google", "baseUrl": "https://g.example", "apiKey": "k"}
+    play = World(config(f"delta/{model}", providers={"delta": row}), wire="G").turn() >> Started()
+    assert play.sends[0].request.url == "https://g.example/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse"
+
+
 def test_a_failover_to_the_clients_dialect_translates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("translated for a target that is not asked")

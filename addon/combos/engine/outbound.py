@@ -68,7 +68,7 @@ def target_url(base_url: str, target: Target, facts: RequestFacts, words: Words)
         case Dialect.GEMINI:
             # The client's query may hold its key, or a mask of fields that leaves out what must be read here.
             method, query = ("streamGenerateContent", "?alt=sse") if words.stream else ("generateContent", "")
-            path = f"/models/{quote(target.model)}:{method}"
+            path = f"/models/{quote(target.model.removeprefix("models/"))}:{method}"
             path = path if base.endswith(("/v1beta", "/v1")) else f"/v1beta{path}"
         case _:
             path = "/chat/completions"
