@@ -3,9 +3,8 @@
 Credentials are added by the host when it sends. Which target is asked, and whether it can be, is decided before.
 """
 
-from urllib.parse import quote
-
 from dataclasses import replace
+from urllib.parse import quote
 
 from combos.core.config_provider import Adapter
 from combos.core.facts import Dialect, Headers, Now, Surface
@@ -68,7 +67,7 @@ def target_url(base_url: str, target: Target, facts: RequestFacts, words: Words)
         case Dialect.GEMINI:
             # The client's query may hold its key, or a mask of fields that leaves out what must be read here.
             method, query = ("streamGenerateContent", "?alt=sse") if words.stream else ("generateContent", "")
-            path = f"/models/{quote(target.model.removeprefix("models/"))}:{method}"
+            path = f"/models/{quote(target.model.removeprefix('models/'))}:{method}"
             path = path if base.endswith(("/v1beta", "/v1")) else f"/v1beta{path}"
         case _:
             path = "/chat/completions"
