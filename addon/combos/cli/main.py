@@ -11,6 +11,7 @@ from combos.cli.importer import import_config
 from combos.cli.provider import provider
 from combos.cli.run import addon_path, run
 from combos.cli.status import cooldowns, explain, health, ready, state
+from combos.cli.usage import usage_command
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,6 +29,7 @@ def main() -> None:
 
 _COMMANDS = (
     run, addon_path, catalog, combo, route, provider, config, import_config, explain, health, ready, state, cooldowns,
+    usage_command,
 )  # fmt: skip
 
 for _command in _COMMANDS:

@@ -92,11 +92,11 @@ def secret_of(
     provider: Provider, environ: Mapping[str, str], keychain: Keychain | None = None
 ) -> Secret | MissingSecret:
     """The key in use: the written one, else the first usable one of the pool, else the variable named after the row."""
-    if provider.config.api_key is None:
-        for _, secret in pool_secrets(provider.config, environ, keychain):
-            if isinstance(secret, Secret):
-                return secret
-    return provider_secret(provider.name, provider.config, environ, keychain)
+    own = provider_secret(provider.name, provider.config, environ, keychain)
+    if provider.config.api_key is not None and isinstance(own, Secret):
+        return own
+    pool = (secret for _, secret in pool_secrets(provider.config, environ, keychain))
+    return next((secret for secret in pool if isinstance(secret, Secret)), own)
 
 
 def _accounts(provider: Provider, accounts: AccountFiles | None) -> Iterator[Account]:
