@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from combos.admin.answers import body_of, document_of, query_of, reply
-from combos.admin.combo_edits import ComboPut, put_combo, remove_combo
+from combos.admin.combo_edits import KEPT, ComboPut, put_combo, remove_combo
 from combos.admin.combo_view import combo_rows, public_model
 from combos.admin.parts import Parts
 from combos.admin.refusal import invalid, not_found
@@ -120,4 +120,13 @@ def _put_of(body: dict[str, Any]) -> tuple[ComboPut, bool]:
     extra = tuple(problem((key,), f"is not expected here{near_miss(key, known)}") for key in body if key not in known)
     if extra:
         raise invalid(str(extra[0]), "invalid_request", extra)
-    return ComboPut(combo_id, body.get("combo"), rename_from), is_dry_run
+    return ComboPut(combo_id, body.get("combo"), rename_from, clear=_cleared(body.get("clear"))), is_dry_run
+
+
+def _cleared(names: object) -> frozenset[str]:
+    """The fields that go back to their default although they are left out. Raises `RefusalError`."""
+    if names is None:
+        return frozenset()
+    if not isinstance(names, list) or not all(name in KEPT for name in names):
+        raise invalid(f"clear must be a list of fields that are kept otherwise: {', '.join(KEPT)}", "invalid_request")
+    return frozenset(names)

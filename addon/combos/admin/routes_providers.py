@@ -22,6 +22,7 @@ from combos.admin.refusal import not_valid
 from combos.admin.shapes import DisabledModelsBody, ModelVisibilityBody, ProviderAddBody
 from combos.admin.store import Document, Edit, Stored
 from combos.core.config_provider import Adapter
+from combos.core.presets import PRESETS
 from combos.upstream.decision import probe_provider
 from combos.upstream.discovery import has_live_list
 
@@ -36,6 +37,11 @@ class ProviderRoutes:
         """The providers in force, in file order."""
         live = {name: self._live(name) for name in self._parts.registry.providers}
         return reply(provider_rows(self._parts.registry.config, live))
+
+    async def presets(self, _request: web.Request) -> web.Response:
+        """The known vendors, each with the provider object it stands for."""
+        rows = [{"id": preset.id, "auth": preset.auth, "provider": preset.document(preset.id)} for preset in PRESETS]
+        return reply({"presets": rows})
 
     async def add(self, request: web.Request) -> web.Response:
         """Add one."""

@@ -19,12 +19,14 @@ class Body(Shape):
 
 
 class ComboPutBody(Body):
-    """`combo` is a combo object of the configuration. What it leaves out is kept or reset as documented there."""
+    """`combo` is a combo object of the configuration. What it leaves out is kept or reset as documented there; fields
+    named in `clear` are not kept."""
 
     id: str
     combo: dict[str, Any]
     rename_from: str | None = None
     dry_run: bool = False
+    clear: list[str] | None = None
 
 
 class DryRunBody(Body):
@@ -256,6 +258,20 @@ class ProviderRow(Shape):
     disabled: bool
     unusable: str | None = None
     discovery: dict[str, Any] = Field(default_factory=dict)
+
+
+class PresetRow(Shape):
+    """A known vendor; `auth` in a word for people."""
+
+    id: str
+    auth: str
+    provider: dict[str, Any]
+
+
+class PresetsAnswer(Shape):
+    """The known vendors."""
+
+    presets: list[PresetRow]
 
 
 class ProviderSaved(Shape):

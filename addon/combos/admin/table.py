@@ -84,6 +84,7 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             query=("provider",),
         ),
         Route("GET", "/api/providers", providers.list_all, "The providers", s.ProviderRow, many=True),
+        Route("GET", "/api/providers/presets", providers.presets, "The known vendors", s.PresetsAnswer),
         Route(
             "POST",
             "/api/providers",

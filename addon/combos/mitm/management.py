@@ -6,6 +6,7 @@ from collections.abc import Callable
 from mitmproxy.http import HTTPFlow
 
 from combos.admin.app import AdminServer, PortInUseError
+from combos.admin.dashboard import page_routes
 from combos.admin.live_config import Change
 from combos.admin.parts import Parts
 from combos.admin.store import ConfigStore
@@ -37,7 +38,7 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         probes=service.probes,
         decider=service.decider,
     )
-    return AdminServer(parts)
+    return AdminServer(parts, page_routes())
 
 
 async def start(server: AdminServer, listen: tuple[str, int]) -> None:
@@ -49,7 +50,7 @@ async def start(server: AdminServer, listen: tuple[str, int]) -> None:
     except OSError as error:
         logger.warning(f"combos: no management on {listen[0]}:{listen[1]}: {error.strerror}")
     else:
-        logger.info(f"combos: management on http://{host}:{port}/")
+        logger.info(f"combos: dashboard on http://{host}:{port}/ (`ocx dashboard` opens it signed in)")
 
 
 def forward(flow: HTTPFlow, address: tuple[str, int] | None) -> bool:
