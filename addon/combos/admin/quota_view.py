@@ -5,16 +5,18 @@ from typing import Any
 from combos.core.facts import Now
 from combos.core.quota import Badge, BadgeState, Credits, Snapshot, Window, combined
 from combos.core.registry import Registry
+from combos.engine.pools import PoolBook
 from combos.engine.quota import QuotaBook, Report
 
 type Json = dict[str, Any]
 
 
-def quota_answer(book: QuotaBook, registry: Registry, now: Now) -> Json:
-    """Every report, and the state of every combo."""
+def quota_answer(book: QuotaBook, pools: PoolBook, registry: Registry, now: Now) -> Json:
+    """Every report, the members of pools that rest, and the state of every combo."""
     return {
         "generatedAt": now.epoch_ms,
         "reports": [_report(report, book, registry, now) for report in book.reports()],
+        "resting": pools.running(now),
         "combos": [
             {"id": combo.id, "state": combined(book.badges(combo, now)).value}
             for _, combo in sorted(registry.combos.items())

@@ -86,7 +86,7 @@ class UsageRoutes:
             probes.refresh(parts.registry, force=is_forced)
             if is_forced:
                 await probes.settle()
-        return reply(quota_answer(parts.state.quota, parts.registry, parts.now()))
+        return reply(quota_answer(parts.state.quota, parts.state.pools, parts.registry, parts.now()))
 
     async def budgets(self, _request: web.Request) -> web.Response:
         """Every budget with what is spent of it."""

@@ -102,11 +102,20 @@ class ComboQuota(Shape):
     state: str
 
 
+class RestingMember(Shape):
+    """A member of a credential pool that rests."""
+
+    provider: str
+    member: str
+    left_ms: int
+
+
 class QuotasAnswer(Shape):
     """All reports."""
 
     generated_at: int
     reports: list[QuotaReport]
+    resting: list[RestingMember]
     combos: list[ComboQuota]
 
 

@@ -17,6 +17,9 @@ from combos.core.failure_facts import AccountRefusal, FailureFacts
 from combos.core.ladder import CHATGPT_BASE_URL
 from combos.core.retry_after import retry_after_ms
 
+OWN_KEY = "apiKey"
+"""The name under which a provider's `apiKey` is a member of its pool."""
+
 KEY_MS = 60_000
 KEY_CAP_MS = 600_000
 REFUSED_KEY_MS = 600_000
@@ -91,6 +94,11 @@ class MemberState:
         """Whether it rests, or refused this model lately."""
         return self.cooled_until > now_ms or self.avoided_until > now_ms or self.denied.get(model, 0) > now_ms
 
+    @property
+    def has_rested(self) -> bool:
+        """Whether anything is held against it, running or over."""
+        return bool(self.cooled_until or self.avoided_until or self.denied)
+
     def until(self, model: str) -> int:
         """When it is back."""
         return max(self.cooled_until, self.avoided_until, self.denied.get(model, 0))
@@ -145,6 +153,11 @@ def kind_of(config: ProviderConfig) -> PoolKind | None:
         return PoolKind.CODEX if is_codex else PoolKind.OAUTH
     has_keys = config.auth_mode in (AuthMode.KEY, AuthMode.OAUTH) and config.api_key_pool
     return PoolKind.API_KEYS if has_keys else None
+
+
+def member_names(config: ProviderConfig) -> tuple[str, ...]:
+    """The names that members of a provider's pool can have."""
+    return (OWN_KEY, *(row.id for row in config.api_key_pool), *(row.id for row in config.account_pool))
 
 
 def sends_per_attempt(kind: PoolKind, members: int) -> int:

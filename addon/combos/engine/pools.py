@@ -21,6 +21,7 @@ from combos.core.pools import (
     is_denial,
     is_transient,
     kind_of,
+    member_names,
     next_member,
     rest_for,
     soonest_back,
@@ -46,18 +47,25 @@ class PoolBook:
 
     def reconcile(self, registry: Registry) -> None:
         """Forget pools and members that have left the configuration."""
-        pooled = {name: row.config for name, row in registry.providers.items() if kind_of(row.config) is not None}
+        pooled = {
+            name: member_names(row.config)
+            for name, row in registry.providers.items()
+            if kind_of(row.config) is not None
+        }
         self._pools = {name: state for name, state in self._pools.items() if name in pooled}
-        self._logins = {place: login for place, login in self._logins.items() if place[0] in pooled}
+        self._logins = {
+            (name, member): login for (name, member), login in self._logins.items() if member in pooled.get(name, ())
+        }
+        for name, state in self._pools.items():
+            state.keep(pooled[name])
 
     def clear(self, provider: str | None = None) -> int:
         """Let every member of a pool, or of all, serve again; returns how many rested or were avoided."""
-        cleared = 0
-        for name, state in self._pools.items():
-            if provider is None or name == provider:
-                cleared += len(state.members)
-                state.members = {}
-        return cleared
+        chosen = [state for name, state in self._pools.items() if provider is None or name == provider]
+        resting = [member for state in chosen for member in state.members.values() if member.has_rested]
+        for state in chosen:
+            state.members = {}
+        return len(resting)
 
     def running(self, now: Now) -> list[dict[str, object]]:
         """The members that rest, for display: provider, member, milliseconds left."""

@@ -145,8 +145,9 @@ class EngineState:
     # -- what commands, reloads and the periodic sweep do
 
     def clear_cooldowns(self, combo: str | None = None, target: str | None = None) -> int:
-        """End matching cooldowns now (None matches all); returns how many."""
-        return self.cooldowns.clear(combo, target)
+        """End matching cooldowns now (None matches all, members of credential pools too); returns how many."""
+        members = self.pools.clear() if combo is None and target is None else 0
+        return members + self.cooldowns.clear(combo, target)
 
     def forget_combo(self, combo: str) -> None:
         """A combo was redefined or renamed: its cooldowns, rotation and use counts start anew."""

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 
 from combos.core.config_provider import ProviderConfig
 from combos.core.facts import Headers
-from combos.core.pools import PoolKind, kind_of
+from combos.core.pools import OWN_KEY, PoolKind, kind_of
 from combos.core.registry import Provider
 from combos.core.secrets import Keychain, Secret, pool_secrets, resolve_secret
 from combos.upstream.accounts import Account, AccountFiles
 from combos.upstream.credentials import key_header
 
-OWN_KEY = "apiKey"
-"""The name under which a provider's `apiKey` is a member of its pool."""
 OAUTH_BETA = b"oauth-2025-04-20"
 _BETA = b"anthropic-beta"
 
