@@ -3,7 +3,9 @@
 import { count } from "./format.js";
 import { h } from "./vdom.js";
 
-const WIDTH = 720;
+const WIDE = 720;
+const NARROW = 380;
+const SMALL_SCREEN = 640;
 const HEIGHT = 170;
 const FLOOR = 22;
 
@@ -11,22 +13,23 @@ const FLOOR = 22;
 export function columns(title, data, names) {
   const total = (column) => names.reduce((sum, [name]) => sum + (column.parts[name] || 0), 0);
   const top = Math.max(1, ...data.map(total));
-  const step = WIDTH / Math.max(data.length, 1);
+  const wide = innerWidth < SMALL_SCREEN ? NARROW : WIDE;
+  const step = wide / Math.max(data.length, 1);
   const width = Math.min(46, step * 0.66);
   const scale = (HEIGHT - FLOOR - 14) / top;
   return h("figure", { class: "chart" },
     h("figcaption", {}, h("span", { class: "sr" }, title), legend(names)),
-    h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title },
-      grid(top, scale),
-      data.map((column, index) => bar(column, names, { x: index * step + (step - width) / 2, width, scale, isLabelled: labelled(index, data.length) }))),
+    h("svg", { viewBox: `0 0 ${wide} ${HEIGHT}`, role: "img", "aria-label": title },
+      grid(top, scale, wide),
+      data.map((column, index) => bar(column, names, { x: index * step + (step - width) / 2, width, scale, isLabelled: labelled(index, data.length, step) }))),
     table(title, data, names));
 }
 
-function grid(top, scale) {
+function grid(top, scale, wide) {
   const lines = [top, top / 2].filter((value) => value >= 1);
   return lines.map((value) => {
     const y = HEIGHT - FLOOR - value * scale;
-    return h("g", { key: value, class: "grid" }, h("line", { x1: 0, x2: WIDTH, y1: y, y2: y }), h("text", { x: 2, y: y - 3 }, count(Math.round(value))));
+    return h("g", { key: value, class: "grid" }, h("line", { x1: 0, x2: wide, y1: y, y2: y }), h("text", { x: 2, y: y - 3 }, count(Math.round(value))));
   });
 }
 
@@ -42,7 +45,8 @@ function bar(column, names, { x, width, scale, isLabelled }) {
     isLabelled && h("text", { class: "label", x: x + width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, column.label));
 }
 
-const labelled = (index, length) => length <= 10 || index % Math.ceil(length / 8) === 0;
+const LABEL_WIDTH = 44;
+const labelled = (index, length, step) => (length - 1 - index) % Math.ceil(LABEL_WIDTH / step) === 0;
 
 const legend = (names) => h("span", { class: "legend" }, names.map(([name, words, kind]) => h("span", { key: name }, h("i", { class: kind }), words)));
 

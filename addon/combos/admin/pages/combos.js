@@ -94,8 +94,8 @@ function heading(combo) {
         ` ${STRATEGIES[combo.strategy][0]} · `,
         live && `${ready} of ${plural(live.targets.length, "target")} ready`)),
     h("div", { class: "actions" },
-      button("Duplicate", () => duplicate(combo), { kind: "quiet small", icon: icon("copy") }),
-      button("Remove", () => askRemove(combo), { kind: "quiet small danger", icon: icon("trash") })));
+      button("Duplicate", () => duplicate(combo), { kind: "quiet small folding", icon: icon("copy"), label: `Duplicate ${combo.id}` }),
+      button("Remove", () => askRemove(combo), { kind: "quiet small danger folding", icon: icon("trash"), label: `Remove ${combo.id}` })));
 }
 
 function tabs(combo, current) {

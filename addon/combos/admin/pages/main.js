@@ -5,7 +5,7 @@ import { saveDraft } from "./actions.js";
 import { redo, undo } from "./draft.js";
 import { route } from "./router.js";
 import { shell } from "./shell.js";
-import { app, attempt, changed, followVisibility, loadHistory, loadLog, loadPlan, loadUsage, onEvents, start, watch } from "./state.js";
+import { app, attempt, changed, followVisibility, loadHistory, loadLog, loadPlan, loadRecent, loadUsage, onEvents, start, watch } from "./state.js";
 import { render } from "./vdom.js";
 
 const SECOND_MS = 1000;
@@ -20,7 +20,7 @@ async function load() {
   const { page, id, tab } = route();
   if (!app.ready) return;
   if (page === "requests") await loadLog();
-  if (page === "statistics") await loadUsage();
+  if (page === "statistics") await Promise.all([loadUsage(), loadRecent()]);
   if (page === "combos" && id && tab === "live" && app.live[id]) await loadPlan(id);
   if (page === "combos" && id && tab === "history") await loadHistory(id);
   if (page === "combos" && !id && !app.log) await loadLog();

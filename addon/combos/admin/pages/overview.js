@@ -82,7 +82,9 @@ function reloadLine(event) {
   return words[event.change] || null;
 }
 
-const clearedLine = (event) => `${plural(event.cleared, "cooldown")} ended by hand`;
+function clearedLine(event) {
+  return `${plural(event.cleared, "cooldown")} ended by hand`;
+}
 
 function turnLine(event) {
   const served = event.outcome === "success" ? "served" : event.outcome;

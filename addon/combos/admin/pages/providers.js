@@ -16,12 +16,12 @@ export function providersPage() {
       h("div", { class: "actions" },
         button("Test all", () => app.providers.filter((one) => !one.disabled).forEach(test), { kind: "small" }),
         button("Add provider", () => providerDialog(null), { kind: "primary small", icon: icon("plus") }))),
-    h("ul", { class: "providers" }, app.providers.map(card)),
+    h("ul", { class: "provider-cards" }, app.providers.map(card)),
     !app.providers.length && h("p", { class: "calm" }, "There is no provider yet."));
 }
 
 function card(provider) {
-  const used = app.combos.filter((combo) => combo.targets.some((target) => target.provider === provider.name));
+  const used = app.combos.filter((combo) => combo.decisionProvider === provider.name || combo.targets.some((target) => target.provider === provider.name));
   return h("li", { key: provider.name, class: `card ${provider.disabled ? "off" : ""}` },
     h("div", { class: "row" },
       h("h2", {}, provider.name, provider.isDefault && h("span", { class: "flag" }, "default")),

@@ -27,7 +27,7 @@ export function shell(route) {
     h("a", { class: "skip", href: "#main", onclick: skip }, "Skip to content"),
     header(route),
     notices(),
-    h("main", { id: "main", tabindex: "-1", class: `page ${route.page} ${route.id ? "inner" : ""}` }, app.ready ? page(route) : waiting()),
+    h("main", { id: "main", tabindex: "-1", class: `page ${route.id ? "inner" : ""}` }, app.ready ? page(route) : waiting()),
     toasts(),
     dialog(),
   ];

@@ -6,7 +6,7 @@ import { listen } from "./stream.js";
 export const app = {
   needsToken: !token(), tokenError: null, link: "connecting", ready: false, skew: 0,
   combos: [], live: {}, plans: {}, providers: [], models: [], quotas: [], config: null,
-  log: null, usage: null, jev: null, history: {}, range: "7d",
+  log: null, recent: [], usage: null, jev: null, history: {}, range: "7d",
   feed: [], drafts: {}, toasts: [], dialog: null, filter: "", opened: {}, tests: {}, services: [],
   theme: localStorage.getItem("combos-theme") || "auto",
 };
@@ -120,6 +120,12 @@ export async function loadLog(more = false) {
   const before = more && app.log?.cursor ? app.log.cursor : undefined;
   const page = await optional(query("/api/logs", { limit: 50, before }), { logs: [], total: 0, cursor: null });
   app.log = before ? { ...page, logs: [...app.log.logs, ...page.logs] } : page;
+  changed();
+}
+
+/** The latest records, as many as one answer holds, for what the sums do not tell. */
+export async function loadRecent() {
+  app.recent = (await optional(query("/api/logs", { limit: 500 }), { logs: [] })).logs;
   changed();
 }
 

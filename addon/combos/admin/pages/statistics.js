@@ -47,8 +47,9 @@ export function cards(sum) {
   ].map(([label, value, note]) => h("div", { key: label }, h("dt", {}, label), h("dd", {}, value, h("small", {}, note)))));
 }
 
-export function byDay(days) {
-  if (days.length < 1) return null;
+export function byDay(known) {
+  if (!known.length) return null;
+  const days = padded(known);
   const label = (day) => day.slice(5).replace("-", "/");
   const outcomes = days.map((day) => {
     const good = day.outcomes.success || 0;
@@ -61,18 +62,35 @@ export function byDay(days) {
     h("section", { class: "card" }, h("h2", {}, "Tokens by day"), columns("Tokens by day", tokens, TOKENS)));
 }
 
+const NO_DAY = { outcomes: {}, requests: 0, requestsWithFallback: 0, inputTokens: 0, outputTokens: 0 };
+const DAYS_MAX = 92;
+
+/** Days without a request are days too: from the start of the window, or the first one, until today. */
+function padded(days) {
+  const length = { "7d": 7, "30d": 30 }[app.range];
+  const end = new Date();
+  const start = length ? new Date(end.getFullYear(), end.getMonth(), end.getDate() - length + 1) : new Date(`${days[0].day}T00:00`);
+  const byName = new Map(days.map((day) => [day.day, day]));
+  const made = [];
+  for (const at = start; at <= end; at.setDate(at.getDate() + 1)) {
+    const name = [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+    made.push(byName.get(name) || { ...NO_DAY, day: name });
+  }
+  return made.slice(-DAYS_MAX);
+}
+
 /** Failures of the latest records by the rule that judged them. */
 function rules() {
-  const attempts = (app.log?.logs || []).flatMap((row) => row.attempts);
+  const attempts = app.recent.flatMap((row) => row.attempts);
   const counts = new Map();
   for (const one of attempts) if (one.rule) counts.set(one.rule, (counts.get(one.rule) || 0) + 1);
   const rows = [...counts].sort((left, right) => right[1] - left[1]).slice(0, 10);
-  return h("section", { class: "card" }, h("h2", {}, "Failures by rule"), h("p", { class: "hint" }, `Over the latest ${app.log?.logs.length || 0} requests.`),
+  return h("section", { class: "card" }, h("h2", {}, "Failures by rule"), h("p", { class: "hint" }, `Over the latest ${app.recent.length} requests.`),
     rows.length ? bars(rows, "bad") : h("p", { class: "calm" }, "No attempt failed."));
 }
 
 function latency() {
-  const served = (app.log?.logs || []).filter((row) => row.outcome === "success" && row.durationMs !== null);
+  const served = app.recent.filter((row) => row.outcome === "success" && row.durationMs !== null);
   const groups = new Map();
   for (const row of served) groups.set(row.resolvedModel, [...(groups.get(row.resolvedModel) || []), row.durationMs]);
   const rows = [...groups].map(([model, times]) => [model, middle(times), `${duration(middle(times))} · ${times.length}×`]).sort((left, right) => right[1] - left[1]);
@@ -91,7 +109,7 @@ function tableOf(title, heads, rows) {
 
 function comboTable(combos) {
   return tableOf("By combo", ["Combo", "Requests", "Served", "Saved by a hop", "Tokens", "Duration", "Cost"], combos.map((row) => [
-    row.combo ?? "–", row.combo && app.live[row.combo] ? h("a", { href: to("combos", row.combo, "history") }, row.combo) : row.combo || "named targets", count(row.requests),
+    row.combo ?? "–", row.combo && app.live[row.combo] ? h("a", { href: to("combos", row.combo, "history") }, row.combo) : row.combo || "without a combo", count(row.requests),
     percent((row.outcomes.success || 0) / row.requests), count(row.requestsWithFallback), count(row.totalTokens), duration(row.averageDurationMs), usd(row.costUsd)]));
 }
 

@@ -45,12 +45,11 @@ function row(draft, target, index) {
     h("div", { class: "tools" },
       dragHandle({ label: `Move ${where}: drag, or press the arrow keys`, onmove: (to) => move(draft, index, to), index }),
       h("span", { class: "place" }, index + 1),
-      live(draft, target),
-      quotaBadge(target.provider, `edit-${target.key}`),
-      h("span", { class: "gap" }),
-      button("", () => move(draft, index, index - 1), { kind: "quiet tiny", icon: icon("up"), label: `Move ${where} up`, disabled: index === 0 }),
-      button("", () => move(draft, index, index + 1), { kind: "quiet tiny", icon: icon("down"), label: `Move ${where} down`, disabled: index === targets.length - 1 }),
-      button("", () => edit(draft, (value) => value.targets.splice(index, 1)), { kind: "quiet tiny danger", icon: icon("trash"), label: `Remove ${where}`, disabled: targets.length === 1 })),
+      h("span", { class: "marks" }, live(draft, target), quotaBadge(target.provider, `edit-${target.key}`), index === failOpen(draft) && h("span", { class: "flag", title: "Used when no decision comes" }, "fail-open")),
+      h("span", { class: "moves" },
+        button("", () => move(draft, index, index - 1), { kind: "quiet tiny", icon: icon("up"), label: `Move ${where} up`, disabled: index === 0 }),
+        button("", () => move(draft, index, index + 1), { kind: "quiet tiny", icon: icon("down"), label: `Move ${where} down`, disabled: index === targets.length - 1 }),
+        button("", () => edit(draft, (value) => value.targets.splice(index, 1)), { kind: "quiet tiny danger", icon: icon("trash"), label: `Remove ${where}`, disabled: targets.length === 1 }))),
     problemList(name("row"), shownProblems(draft, `targets[${index}]`)),
     h("div", { class: "fields" },
       selectField({ name: name("provider"), label: "Provider", value: target.provider, problems: problems("provider"), options: providerOptions(target.provider), onchange: (value) => change(draft, index, "provider", value ?? "") }),
@@ -92,6 +91,12 @@ function weightField(draft, target, index, name, problems) {
     hint: [h("span", { class: "sharebar" }, h("span", { style: { width: `${share * 100}%` } })), h("b", { class: "share" }, percent(share)), " of requests"],
     onchange: (value) => change(draft, index, "weight", value)
   });
+}
+
+/** The target that serves when no decision comes: the first that can. -1 without decisions. */
+function failOpen(draft) {
+  if (draft.value.strategy !== "jev") return -1;
+  return draft.value.targets.findIndex(({ provider }) => providerOf(provider) && !providerOf(provider).disabled);
 }
 
 function live(draft, target) {
