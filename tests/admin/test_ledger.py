@@ -1,0 +1,237 @@
+"""The ledger's file: what is written, when, how large it grows, and what happens when it cannot be."""
+
+import logging
+import os
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from combos.admin import ledger as module
+from combos.admin.ledger import Entry, Ledger, append, open_for_writing, prune
+from combos.admin.usage_query import Filters, WindowSums, count, reading, records
+from combos.admin.usage_record import usage_document
+from combos.admin.usage_sums import TURNS
+from combos.core.usage_windows import BUCKET_MS, Window
+from records import AT, attempt, registry, turn
+
+PRICES = registry()
+ALL = Window(None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "usage.sqlite"
+
+
+def entry(ident: str = "r1", at: int = AT, **fields: Any) -> Entry:
+    return Entry(turn(attempt(), id=ident, **fields), PRICES, at)
+
+
+def kept(path: Path) -> list[str]:
+    with reading(path) as connection:
+        return [row["requestId"] for _, row in records(connection, 10_000)]
+
+
+def requests(path: Path) -> int:
+    with reading(path) as connection:
+        return sum(row["requests"] for row in WindowSums(connection, ALL).by(TURNS, (), Filters()))
+
+
+def test_a_record_is_on_disk_once_it_is_flushed_and_nobody_else_may_read_it(path: Path) -> None:
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("one"))
+    ledger.add(entry("two"))
+    assert ledger.flush()
+    assert kept(path) == ["two", "one"]
+    assert requests(path) == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    ledger.close()
+    assert (ledger.lost, requests(path)) == (0, 2)
+
+
+def test_a_later_process_goes_on_where_the_earlier_one_ended(path: Path) -> None:
+    for ident in ("one", "two"):
+        ledger = Ledger(path, lambda: 2**30)
+        ledger.add(entry(ident))
+        ledger.close()
+    assert kept(path) == ["two", "one"]
+
+
+def test_two_processes_write_into_one_file(path: Path) -> None:
+    ledgers = [Ledger(path, lambda: 2**30) for _ in range(2)]
+    for number in range(50):
+        ledgers[number % 2].add(entry(str(number)))
+    for ledger in ledgers:
+        ledger.close()
+        assert ledger.lost == 0
+    assert sorted(kept(path)) == sorted(str(number) for number in range(50))
+    assert requests(path) == 50
+
+
+def test_handing_over_never_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, go = threading.Event(), threading.Event()
+
+    def slow(connection: sqlite3.Connection, documents: list[dict[str, Any]]) -> None:
+        held.set()
+        assert go.wait(10)
+        append(connection, documents)
+
+    monkeypatch.setattr(module, "append", slow)
+    monkeypatch.setattr(module, "WAITING_MAX", 3)
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("0"))
+    assert held.wait(5)
+    for number in range(1, 6):
+        ledger.add(entry(str(number)))
+    assert ledger.lost == 2
+    assert not ledger.flush(0.01)
+    go.set()
+    ledger.close()
+    assert kept(path) == ["3", "2", "1", "0"]
+
+
+def test_the_thread_leaves_when_nothing_comes_and_returns_with_the_next_record(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDLE_S", 0.01)
+    ledger = Ledger(path, lambda: 2**30)
+    for ident in ("one", "two"):
+        ledger.add(entry(ident))
+        thread = ledger._thread
+        assert thread is not None
+        thread.join(5)
+        assert not thread.is_alive()
+        assert ledger._thread is None
+    assert kept(path) == ["two", "one"]
+
+
+def test_what_cannot_be_written_is_counted_and_said_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.parent.mkdir()
+    path.mkdir()
+    ledger = Ledger(path, lambda: 2**30)
+    with caplog.at_level(logging.WARNING):
+        for ident in ("one", "two"):
+            ledger.add(entry(ident))
+            assert ledger.flush()
+    assert ledger.lost == 2
+    assert len([row for row in caplog.records if "cannot be written" in row.message]) == 1
+    path.rmdir()
+    ledger.add(entry("three"))
+    ledger.close()
+    assert kept(path) == ["three"]
+
+
+def test_a_record_that_cannot_be_made_is_no_end_of_the_ledger(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(Entry(None, PRICES, AT))  # type: ignore[arg-type]
+    assert ledger.flush()
+    ledger.add(entry("fine"))
+    ledger.close()
+    assert (ledger.lost, kept(path)) == (1, ["fine"])
+    assert "AttributeError" in caplog.text
+
+
+def test_a_file_that_is_no_ledger_is_kept_aside(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database, but it is somebody's file" * 100)
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("one"))
+    ledger.close()
+    assert kept(path) == ["one"]
+    (aside,) = path.parent.glob("usage.sqlite.broken-*")
+    assert aside.read_bytes().startswith(b"this is no database")
+    assert aside.name in caplog.text
+
+
+def test_a_ledger_of_a_newer_version_is_left_alone(path: Path) -> None:
+    connection = open_for_writing(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("one"))
+    ledger.close()
+    assert ledger.lost == 1
+    assert not list(path.parent.glob("*.broken-*"))
+
+
+def fill(connection: sqlite3.Connection, count: int) -> None:
+    rows = [usage_document(entry(str(n), AT + n * BUCKET_MS).record, PRICES, AT + n * BUCKET_MS) for n in range(count)]
+    for start in range(0, count, 100):
+        append(connection, rows[start : start + 100])
+
+
+def used(connection: sqlite3.Connection) -> int:
+    return module._used(connection)
+
+
+def test_at_its_size_the_oldest_records_go_and_their_sums_stay(path: Path) -> None:
+    connection = open_for_writing(path)
+    fill(connection, 400)
+    limit = used(connection) * 2 // 3
+    prune(connection, limit)
+    left = records(connection, 1_000)
+    assert used(connection) <= limit
+    assert 0 < len(left) < 400
+    assert left[0][1]["requestId"] == "399"
+    assert [row["requestId"] for _, row in left] == [str(n) for n in range(399, 399 - len(left), -1)]
+    connection.close()
+    assert requests(path) == 400
+    assert path.stat().st_size <= limit
+
+
+def test_in_the_end_the_oldest_sums_go_too(path: Path) -> None:
+    connection = open_for_writing(path)
+    fill(connection, 400)
+    prune(connection, used(connection) // 20)
+    assert count(connection) == 0
+    assert 0 <= requests(path) < 400
+    connection.close()
+
+
+def test_a_limit_that_nothing_can_meet_ends(path: Path) -> None:
+    connection = open_for_writing(path)
+    fill(connection, 20)
+    prune(connection, 1)
+    assert count(connection) == 0
+    connection.close()
+
+
+def test_the_writer_bounds_its_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHECK_EVERY", 1)
+    ledger = Ledger(path, lambda: 300_000)
+    for number in range(1_000):
+        ledger.add(entry(str(number)))
+        if number % 100 == 99:
+            assert ledger.flush()
+    ledger.close()
+    assert ledger.lost == 0
+    assert path.stat().st_size <= 400_000
+    assert kept(path)[0] == "999"
+
+
+def test_a_transaction_that_fails_leaves_nothing_behind(path: Path) -> None:
+    connection = open_for_writing(path)
+    fine = usage_document(entry("fine").record, PRICES, AT)
+    with pytest.raises(sqlite3.Error):
+        append(connection, [fine, {**fine, "timestamp": AT, "requestId": None}])
+    assert count(connection) == 0
+    assert requests(path) == 0
+    append(connection, [fine])
+    assert requests(path) == 1
+    connection.close()
+
+
+def test_there_is_nothing_to_read_without_a_ledger(path: Path) -> None:
+    with reading(path) as connection:
+        assert connection is None
+        assert records(connection, 5) == []
+        assert count(connection) == 0
+    assert not path.exists()
+    path.parent.mkdir()
+    os.close(os.open(path, os.O_CREAT))
+    with reading(path) as connection:
+        assert connection is None
