@@ -29,6 +29,7 @@ from combos.engine.commands import (
 )
 from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, HeadReceived
 from combos.engine.record import DecisionRecord, Outcome, TurnRecord
+from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
@@ -136,7 +137,7 @@ class World:
         )
 
     def turn(self, model: str = "combo/main", **kwargs: object) -> "Play":
-        request = self.request(model, **kwargs)  # type: ignore[arg-type]
+        request = replayed(self.request(model, **kwargs), self.state, self.now)  # type: ignore[arg-type]
         return Play(self, Turn(request, self.state, self.options), request)
 
     def _unusable(self, provider: Provider) -> str | None:

@@ -238,10 +238,19 @@ def test_a_target_without_efforts_gets_none(client: str) -> None:
 # -- state that one target or provider keeps
 
 
+FILTERED: dict[str, object] = {
+    "id": "resp_a",
+    "status": "incomplete",
+    "incomplete_details": {"reason": "content_filter"},
+    "output": [{"type": "message"}],
+}
+"""An answer whose history is not kept here, only who gave it."""
+
+
 def test_a_response_id_leads_back_to_its_target() -> None:
     world = mixed("R", "R", "R", strategy="round-robin")
     play = world.turn() >> Started() << sends("alpha/m1")
-    play.stream(0, created("resp_a"), delta("x"), completed("resp_a"))
+    play.stream(0, created("resp_a"), delta("x"), completed("resp_a", output=[]))
     for _ in range(3):
         world.turn(previous_response_id="resp_a") >> Started() << sends("alpha/m1")
 
@@ -249,7 +258,7 @@ def test_a_response_id_leads_back_to_its_target() -> None:
 def test_a_response_id_of_a_cooling_target_is_worth_waiting_for() -> None:
     world = mixed("R", "R", "R", cooldownMs=60_000)
     play = world.turn() >> Started() << sends("alpha/m1")
-    play.answer(0, 200, {"id": "resp_a", "status": "completed", "output": [{"type": "message"}]})
+    play.answer(0, 200, FILTERED)
     world.turn() >> Started() << sends("alpha/m1") >> DOWN
     play = world.turn(previous_response_id="resp_a") >> Started()
     play << replies(503, code="combo_unavailable") << finishes(Outcome.UNAVAILABLE)
@@ -265,7 +274,7 @@ def test_a_direct_target_may_know_the_response_itself() -> None:
     world = mixed("R", "R", "R")
     world.turn("alpha/m1", previous_response_id="resp_x") >> Started() << sends("alpha/m1")
     play = world.turn("alpha/m1") >> Started() << sends("alpha/m1")
-    play.answer(0, 200, {"id": "resp_a", "status": "completed", "output": [{"type": "message"}]})
+    play.answer(0, 200, FILTERED)
     play = world.turn("beta/m2", previous_response_id="resp_a") >> Started()
     play << replies(400, code="previous_response_not_found") << finishes(Outcome.REFUSED)
 

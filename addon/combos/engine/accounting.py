@@ -13,6 +13,7 @@ from combos.core.failures import CONTEXT_OVERFLOW, classify
 from combos.core.pools import spared
 from combos.core.recall import Completion, remember
 from combos.core.transport import transport_facts
+from combos.engine import replay
 from combos.engine.attempt import Attempt
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState, PickedFrom
@@ -47,9 +48,14 @@ class Accounting:
         attempt.record.result = result
         if attempt.voice is None and attempt.response_id and self.request.facts.dialect is Dialect.RESPONSES:
             self.state.note_response(attempt.response_id, attempt.pick.target, now)
+        self.keep(attempt, now)
         origin = attempt.pick.origin
         if self.counts and origin is not None:
             self.state.succeeded(origin, attempt.pick.target, self.request.lane_key, now)
+
+    def keep(self, attempt: Attempt, now: Now) -> None:
+        """Keep the answer for a request that goes on from it, as soon as the client has been told how it ended."""
+        replay.keep(self.request, attempt, self.state, now)
 
     def completed(self, attempt: Attempt, now: Now) -> None:
         """Remember a completed turn for a later compaction on the same lane."""

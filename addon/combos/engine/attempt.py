@@ -5,7 +5,7 @@ feeding the inspector. It says what the answer is (`Ready`, `Answered`, `Refused
 given to the client; whether to hop, stop or commit is decided by the turn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -60,6 +60,9 @@ class Attempt:
         """What the bytes fed last are in the client's format, when a voice says them."""
         self.spoiled = False
         """Whether the voice has ended the client's stream with an error."""
+        self.kept = False
+        """Whether it has been seen to that the client can go on from the answer by its id."""
+        self._response: Mapping[str, object] | None = None
         self.response_id: str | None = None
         """The id of the answer, as far as the record was written."""
         self.status = 0
@@ -89,13 +92,15 @@ class Attempt:
     # -- after commitment
 
     def feed(self, data: bytes, now_ms: int) -> bool:
-        """Show relayed bytes to the inspector; True when the turn has to look: an unsettled terminal, or silence."""
+        """Show relayed bytes to the inspector; True when the turn has to look: a terminal that is not
+        settled, an answer that is not kept, or silence."""
         self._sink(data)
         self._listen(data, now_ms)
         if self._silence.is_over_limit or self.spoiled:
             return True
-        inspector = self._inspector
-        return not self.settled and inspector is not None and inspector.terminal is not None
+        if self.settled:
+            return self.voice is not None and not self.kept and self.voice.response is not None
+        return self._inspector is not None and self._inspector.terminal is not None
 
     def _listen(self, data: bytes, now_ms: int) -> None:
         if self._decoder is None:
@@ -117,6 +122,13 @@ class Attempt:
     def terminal(self) -> Terminal | None:
         """How the stream ended, so far as seen."""
         return None if self._inspector is None else self._inspector.terminal
+
+    @property
+    def response(self) -> Mapping[str, object] | None:
+        """The final object that a Responses client got, once it ended well; None for other clients."""
+        if self.voice is not None:
+            return self.voice.response
+        return self._response if self._inspector is None else self._inspector.response
 
     @property
     def has_output(self) -> bool:
@@ -268,6 +280,7 @@ class Attempt:
             return self._broken(TransportFault.MALFORMED)
         answer = self._read_whole(body)
         self._note(answer.usage, answer.model, answer.response_id)
+        self._response = answer.response
         failure = answer.failure
         if failure is None:
             return self._answered(whole, body, answer)

@@ -9,12 +9,13 @@ from combos.core import errors
 from combos.core.config_combo import ImageInput, Strategy
 from combos.core.eligibility import Constraints, Reason, reason_out
 from combos.core.errors import ProxyError
-from combos.core.facts import Now
+from combos.core.facts import Dialect, Now
 from combos.core.registry import ComboRoute, Target, UnknownCombo
 from combos.engine.request import TurnRequest
 from combos.engine.select import Pick, Selector, only_unsupported
 from combos.engine.speech import Speech
 from combos.engine.state import EngineState
+from combos.wire.history import previous_response
 from combos.wire.request import bears_image, has_unreadable_task
 
 
@@ -28,12 +29,20 @@ def refusal(request: TurnRequest) -> ProxyError | None:
     match request.route:
         case UnknownCombo(id=combo_id):
             return errors.unknown_combo(combo_id)
+        case _ if request.refusal is not None:
+            return request.refusal
         case ComboRoute(combo=combo) if request.decides and combo.config.strategy is Strategy.JEV:
             return errors.recursive_decision(combo.id)
         case ComboRoute(combo=combo) if combo.config.image_input is ImageInput.DISABLED:
-            return errors.image_refused(combo.id) if bears_image(request.facts) else None
+            return _unseen(request) or (errors.image_refused(combo.id) if bears_image(request.facts) else None)
         case _:
             return None
+
+
+def _unseen(request: TurnRequest) -> ProxyError | None:
+    """The refusal of a history that lies elsewhere: nobody can tell whether it holds an image."""
+    previous = previous_response(request.facts.document) if request.facts.dialect is Dialect.RESPONSES else ""
+    return errors.previous_response_not_found(previous) if previous else None
 
 
 def direct_reason(

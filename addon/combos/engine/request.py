@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from combos.core.errors import ProxyError
 from combos.core.facts import Headers
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
 from combos.core.recall import LaneKey
@@ -29,7 +30,8 @@ class TurnRequest:
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
     and `reset_at` (epoch ms) are quota evidence beside what the state holds. `decides` marks the internal turn of a
     decision, which may not lead to another one. `seed` is any text unique to the request: its id in records, and
-    what identifiers in translated answers are derived from.
+    what identifiers in translated answers are derived from. `refusal` is why the request cannot be served whatever the
+    targets are; `makers` are the providers whose own state is in a history that the client did not send.
     """
 
     facts: RequestFacts
@@ -46,6 +48,8 @@ class TurnRequest:
     reset_at: Callable[[Target], int | None] = _no_evidence
     decides: bool = False
     seed: str = ""
+    refusal: ProxyError | None = None
+    makers: frozenset[str] = frozenset()
 
     @property
     def lane_key(self) -> LaneKey | None:

@@ -19,11 +19,11 @@ from combos.engine.request import TurnRequest
 from combos.engine.select import Choice, Pick
 from combos.engine.state import EngineState
 from combos.wire import headers as wire_headers
+from combos.wire.history import PREVIOUS, previous_response
 from combos.wire.request import compaction_trigger
 from combos.wire.splice import Path, replace_members
 from combos.wire.translate import Circumstances, Context, TargetProfile, Unsupported, target_profile, translate_request
 
-_STATE = "previous_response_id"
 _COUNT = Unsupported("messages/count_tokens", "is answered in the client's own format only")
 
 
@@ -79,7 +79,7 @@ class Speech:
         """The refusal when all of these targets have a problem; `name` is what the client asked for."""
         for target in targets:
             problem = self.known_problem(target, now)
-            if problem is not None and problem.feature == _STATE and self._previous():
+            if problem is not None and problem.feature == PREVIOUS and self._previous():
                 return errors.previous_response_not_found(self._previous())
             if problem is not None:
                 return errors.unsupported_by_target(target.key, problem.feature, problem.reason)
@@ -169,18 +169,21 @@ class Speech:
     def _must_clean(self, target: Target, now: Now) -> bool:
         if self._holds_ours is None:
             self._holds_ours = holds_ours(self._facts)
-        return self._holds_ours or (self._foreign(target, now) is not None and holds_native_state(self._facts))
+        if self._foreign(target, now) is None:
+            return self._holds_ours
+        return self._holds_ours or bool(self._request.makers) or holds_native_state(self._facts)
 
     def _foreign(self, target: Target, now: Now) -> str | None:
-        if self._conversation is None:
-            return None
+        """A provider other than the target's whose own state may be in the request; None when there is none known."""
+        others = self._request.makers - {target.provider_name}
+        if others or self._conversation is None:
+            return min(others, default=None)
         return self._state.foreign_maker(self._conversation, target.provider_name, now)
 
     # -- state that a target keeps
 
     def _previous(self) -> str:
-        previous = self._facts.document.get(_STATE)
-        return previous if isinstance(previous, str) and self._facts.dialect is Dialect.RESPONSES else ""
+        return previous_response(self._facts.document) if self._facts.dialect is Dialect.RESPONSES else ""
 
     def _kept_elsewhere(self, target: Target, now: Now) -> Unsupported | None:
         """State behind a response id is at the target that made it. A combo knows nobody for an id it does not
@@ -189,9 +192,10 @@ class Speech:
         if not previous:
             return None
         keeper = self._state.keeper_of(previous, now)
-        if keeper == target.key or (keeper is None and not isinstance(self._request.route, ComboRoute)):
+        named = keeper is None and not isinstance(self._request.route, ComboRoute)
+        if (keeper == target.key or named) and not _keeps_nothing(target):
             return None
-        return Unsupported(_STATE, "refers to state kept by another provider")
+        return Unsupported(PREVIOUS, "refers to state kept by another provider")
 
 
 def _profile(target: Target) -> TargetProfile:
@@ -199,6 +203,11 @@ def _profile(target: Target) -> TargetProfile:
     if profile is None:
         raise ValueError(f"{target.key} answers no model request")
     return profile
+
+
+def _keeps_nothing(target: Target) -> bool:
+    """The ChatGPT backend answers from what it is sent, and takes no response id."""
+    return target.provider is not None and is_canonical_chatgpt(target.provider)
 
 
 def _combo(pick: Pick) -> Combo | None:

@@ -15,6 +15,7 @@ from combos.core.expiring import ExpiringMap
 from combos.core.facts import Cooldown, Now, Scope, Verdict
 from combos.core.recall import LaneKey, RecallStore
 from combos.core.registry import Combo, Registry, Target
+from combos.core.replay import ReplayStore
 from combos.core.strategies import RotationState
 from combos.engine.pools import PoolBook
 from combos.engine.quota import QuotaBook
@@ -47,6 +48,7 @@ class EngineState:
         self._responses: ExpiringMap[bytes, str] = ExpiringMap(RESPONSES_LIMIT, RESPONSES_TTL_MS)
         self._makers: ExpiringMap[LaneKey, frozenset[str]] = ExpiringMap(MAKERS_LIMIT, MAKERS_TTL_MS)
         self.recall = RecallStore()
+        self.replay = ReplayStore()
         self.pools = PoolBook()
         self.quota = QuotaBook()
         self.spending = Spending()
@@ -173,7 +175,7 @@ class EngineState:
         """Drop what has expired; returns how many entries went."""
         stores = (self.cooldowns, self._affinity, self._issuers, self._responses, self._makers)
         swept = sum(store.sweep(now.mono_ms) for store in stores)
-        swept += self.quota.sweep(now)
+        swept += self.quota.sweep(now) + self.replay.sweep(now.mono_ms)
         return swept + recall.sweep(self.recall, now.mono_ms)
 
 

@@ -92,6 +92,7 @@ class Turn:
             return self._client.take()
         if not owner.settled and owner.terminal is not None:
             self._accounts.settle(owner, now)
+        self._accounts.keep(owner, now)
         if data:
             self._client.out.append(Relay(data))
         if owner.is_silent:
@@ -384,6 +385,7 @@ class Turn:
             self._accounts.settle(attempt, now)
         if self._given_as is not None or ends_well(attempt.terminal):
             self._client.end_stream(attempt, self._outcome_of(attempt), now)
+            self._accounts.keep(attempt, now)
         else:
             self._client.break_stream(attempt, TransportFault.TRUNCATED, self._outcome_of(attempt), now)
 

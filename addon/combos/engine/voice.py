@@ -20,7 +20,7 @@ from combos.wire.translate import (
     translate_response,
 )
 from combos.wire.translate.ir import Failure
-from combos.wire.translate.shape import dump
+from combos.wire.translate.shape import dump, load_object
 
 _SERVER = "server_error"
 _MESSAGES = Dialect.MESSAGES
@@ -37,6 +37,7 @@ class Voice:
         self._context = replace(context, declared_only=checks)
         self._streams = streams
         self._translator = StreamTranslator(context.client, context.target, self._context)
+        self._whole: bytes | None = None
 
     @property
     def model(self) -> str:
@@ -58,6 +59,13 @@ class Voice:
         """The error that the client's stream ended with."""
         fault = self._translator.fault
         return None if fault is None else _error_of(fault)
+
+    @property
+    def response(self) -> Mapping[str, object] | None:
+        """The final object that a Responses client was given, once it has been; None for other clients."""
+        if self._whole is None:
+            return self._translator.response
+        return load_object(self._whole) if self._context.client is Dialect.RESPONSES else None
 
     # -- streams
 
@@ -86,6 +94,7 @@ class Voice:
                 said = self._translator.whole(body)
         except AnswerError as error:
             raise _error_of(error.failure) from error
+        self._whole = None if self._streams else said
         return self.head(headers, stream=self._streams), said
 
     def head(self, headers: Headers, *, stream: bool) -> Headers:

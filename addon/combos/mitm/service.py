@@ -26,6 +26,7 @@ from combos.decision.service import Secrets
 from combos.engine.compaction import recalled_route
 from combos.engine.explain import Explanation, explain
 from combos.engine.record import Outcome, TurnRecord, trail
+from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
@@ -90,7 +91,8 @@ class Service:
         if not self.admits(flow):
             return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
-        turn = Turn(self._turn_request(flow, recognised, client), self.state, self._turn_options())
+        request = replayed(self._turn_request(flow, recognised, client), self.state, self.now())
+        turn = Turn(request, self.state, self._turn_options())
         recorder = Recorder(flow, self.settings.attempt_flows, self.settings.body_limit)
         dispatch = Dispatch(self._services, turn, recorder, client.credentials, recognised.facts.dialect)
 

@@ -48,6 +48,8 @@ class StreamInspector(ABC):
         self.usage: dict[str, int] | None = None
         self.model: str | None = None
         self.response_id: str | None = None
+        self.response: Payload | None = None
+        """The finished object of a Responses stream that ended well; it can be gone on from by its id."""
         self._settled = False
         self._framer = SseFramer(frame_limit)
 

@@ -197,6 +197,11 @@ def lane(headers: Headers) -> str | None:
     return "\0".join(part for part in (parent, specific) if part) or None
 
 
+def parent_thread(headers: Headers) -> str | None:
+    """The thread that a sub-agent's request belongs to; None when the headers name none."""
+    return _digest(headers, "x-codex-parent-thread-id")
+
+
 def conversation(headers: Headers) -> str | None:
     """The conversation that Claude Code's headers name, for clients without a lane; None when they name none."""
     session = _digest(headers, "x-claude-code-session-id")

@@ -75,6 +75,7 @@ class ResponsesInspector(StreamInspector):
 
     def _succeed(self, terminal: SuccessTerminal, response: Payload) -> None:
         self._note_usage(response.get("usage"))
+        self.response = response
         self.terminal = terminal
         self._settled = True
 

@@ -1,7 +1,7 @@
 """Reads a whole 2xx answer: did the target answer, or does the body say that it failed. Decides no verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -22,6 +22,8 @@ class WholeAnswer:
     usage: dict[str, int] | None = None
     model: str | None = None
     response_id: str | None = None
+    response: Payload | None = None
+    """The whole object of a Responses answer."""
 
     @property
     def failure(self) -> FailureTerminal | None:
@@ -78,7 +80,8 @@ def _responses(document: Payload) -> WholeAnswer:
         terminal = SuccessTerminal("incomplete", reason or status, not has_output)
     else:
         terminal = SuccessTerminal("completed", "", not has_output)
-    return _answer(Dialect.RESPONSES, terminal, document.get("usage"), document.get("model"), document.get("id"))
+    answer = _answer(Dialect.RESPONSES, terminal, document.get("usage"), document.get("model"), document.get("id"))
+    return replace(answer, response=document)
 
 
 def _chat(document: Payload) -> WholeAnswer:

@@ -128,6 +128,12 @@ class StreamTranslator:
         """Whether the client's stream is whole, with success or failure. Always false for a stream passed through."""
         return self._stage.finished
 
+    @property
+    def response(self) -> Json | None:
+        """The final object that a Responses client was given; None before the end and for other clients."""
+        writer = self._writer
+        return writer.response or None if isinstance(writer, responses_stream_out.Writer) else None
+
     def feed(self, data: bytes) -> bytes:
         """The client's bytes that `data` completes."""
         return data if self._passes else self._write(self._source.feed(data))
@@ -163,6 +169,11 @@ class StreamTranslator:
             out.append(self._writer.on(error.failure))
             self._stage.finished, self.fault = True, error.failure
         return b"".join(out)
+
+
+def answer_events(body: bytes, dialect: Dialect) -> list[Event]:
+    """The events of an answer, whole or streamed, however it ended. Raises AnswerError when it makes no sense."""
+    return _whole_events(body, dialect)
 
 
 def _whole_events(body: bytes, target: Dialect) -> list[Event]:

@@ -71,7 +71,8 @@ def _item(item: Any, where: str, profile: TargetProfile, native_from: str | None
 def _reasoning(item: Json, profile: TargetProfile, native_from: str | None) -> Iterator[Json]:
     blob = item.get("encrypted_content")
     if not opaque.is_sealed(blob):
-        if not (blob and _foreign(profile, native_from)):
+        # One that holds nothing is a reference to what its maker keeps.
+        if not (_foreign(profile, native_from) and (blob or not item.get("content"))):
             yield item
         return
     state = opaque.unseal(as_str(blob))
