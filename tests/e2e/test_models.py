@@ -268,6 +268,16 @@ async def test_a_model_id_with_slashes_is_asked_for_as_it_is(confdir: Path) -> N
         assert [request.target for request in one.requests] == [f"/{one.id}/alpha/v1/models/org/m1:free"] * 2
 
 
+@pytest.mark.parametrize("way", ["../../files", "..%2f..%2ffiles", "m/%2e%2e/x", "..--fast", ".."])
+async def test_details_are_not_a_way_to_other_addresses_of_a_provider(confdir: Path, way: str) -> None:
+    one = case(alpha=DETAILS)
+    async with stage(confdir, one) as on:
+        for name in (f"{one.provider('alpha')}/{way}", f"claude-ocx-{one.provider('alpha')}--{way}"):
+            answer = await details(on, name)
+            assert (answer.status, answer.json()["error"]["code"]) == (404, "model_not_found")
+        assert one.requests == []
+
+
 async def test_details_neither_hop_nor_cool(confdir: Path) -> None:
     one = case(alpha=error(404, {"error": {"message": "no such model"}}))
     async with stage(confdir, one) as on:

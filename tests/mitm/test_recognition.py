@@ -3,6 +3,7 @@
 import gzip
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from mitmproxy.http import HTTPFlow
@@ -218,3 +219,20 @@ def test_a_path_of_any_bytes_names_no_model() -> None:
     given = found(flow)
     assert isinstance(given, Refusal)
     assert given.error.status == 400
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["alpha/../../x", "..", "alpha/..", "alpha/a/./b", "alpha/..--fast", "alpha/..\\x", "claude-ocx-alpha--.."],
+)
+def test_a_model_id_cannot_lead_to_another_address(model: str) -> None:
+    refused = found(asked("/v1/responses", {"model": model}))
+    assert isinstance(refused, Refusal)
+    assert refused.error.status == 400
+    path = f"/v1beta/models/{quote(model, safe='')}:generateContent"
+    assert isinstance(found(asked(path, {"contents": []})), Refusal)
+
+
+def test_dots_in_a_model_id_are_harmless() -> None:
+    for model in ("alpha/gpt-5.5", "alpha/...", "alpha/.hidden", "alpha/a..b"):
+        assert isinstance(found(asked("/v1/responses", {"model": model})), Recognised)

@@ -93,6 +93,11 @@ def is_printed(text: str) -> bool:
     return _CONTROL.search(text) is None
 
 
+def leaves_its_path(model: str) -> bool:
+    """Whether a model id, also without its suffix, would lead elsewhere as a part of a URL: a segment `.` or `..`."""
+    return any(part.partition("--")[0] in (".", "..") for part in model.replace("\\", "/").split("/"))
+
+
 def derived_key_variable(provider: str) -> str:
     """The environment variable a provider without a key falls back to: `my-row` → `MY_ROW_API_KEY`."""
     return re.sub(r"[^A-Za-z0-9]", "_", provider).upper() + "_API_KEY"

@@ -7,6 +7,7 @@ from mitmproxy.http import HTTPFlow
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Headers, TransportFault
+from combos.core.names import leaves_its_path
 from combos.core.registry import ComboRoute, DirectRoute, Registry, Route, Target, UnknownCombo
 from combos.core.transport import transport_message
 from combos.engine.commands import OutboundRequest, Timeouts
@@ -57,7 +58,10 @@ def responder_for(service: Service, flow: HTTPFlow, model: str, *, base_url: boo
 
 
 def _route(registry: Registry, model: str, *, base_url: bool) -> Route | None:
-    found = registry.resolve(decode_claude_id(model) or model)
+    name = decode_claude_id(model) or model
+    if leaves_its_path(name):
+        return None
+    found = registry.resolve(name)
     if base_url:
         return found or registry.resolve_bare(model)
     return None if isinstance(found, DirectRoute) else found

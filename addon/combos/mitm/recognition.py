@@ -11,7 +11,7 @@ from mitmproxy.http import HTTPFlow
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
-from combos.core.names import is_printed
+from combos.core.names import is_printed, leaves_its_path
 from combos.core.registry import Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
@@ -114,9 +114,13 @@ def _route(
     if not is_printed(model):
         # It is to go into header lines, paths and logs.
         raise errors.bad_request("The model id holds control characters")
+    name = decode_claude_id(model) or model
+    if leaves_its_path(name):
+        # Some vendors are asked at an address that holds the id, with a provider's key.
+        raise errors.bad_request("The model id holds . or .. as a part of a path")
     if len(model) > _LONGEST_MODEL:
         raise errors.bad_request(f"The model id is longer than {_LONGEST_MODEL} characters")
-    return registry.resolve(decode_claude_id(model) or model) or recall(flow, body)
+    return registry.resolve(name) or recall(flow, body)
 
 
 def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, route: Route | None) -> Recognised | Refusal:
