@@ -115,6 +115,8 @@ async def test_a_dry_put_changes_nothing(api: Stage) -> None:
         (b'{"id":"x","renameFrom":"mian"}', "rename_unknown", 'did you mean "main"'),
         (b'{"id":"other","renameFrom":"main"}', "rename_taken", "exists already"),
         (b'{"id":"x","combo":{},"renamefrom":"main"}', "invalid_request", 'did you mean "renameFrom"'),
+        (b'{"id":"x","id":"main","combo":{}}', "invalid_request", "id: is written more than once"),
+        (b'{"id":"x","combo":{"strategy":"jev","strategy":"random"}}', "invalid_request", "combo.strategy: is written"),
         (b'{"id":"x","combo":{"targets":[]}}', "invalid_config", "at least one target"),
         (b'{"id":"-x","combo":{"targets":[{"provider":"alpha","model":"m"}]}}', "invalid_config", "id must have"),
     ],

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from combos.admin.refusal import Kind, RefusalError, invalid
 from combos.admin.shapes import Body
 from combos.core.config_problems import problems_of
+from combos.core.config_text import object_of, repeated_keys
 from combos.core.errors import ConfigProblem
 
 logger = logging.getLogger(__name__)
@@ -62,11 +63,14 @@ async def document_of(request: web.Request) -> dict[str, Any]:
     """The JSON object in a body. Raises `RefusalError`."""
     data = await request.read()
     try:
-        body = json.loads(data.decode())
+        body = json.loads(data.decode(), object_pairs_hook=object_of)
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise invalid("the body is not JSON", "invalid_json") from None
     if not isinstance(body, dict):
         raise invalid("the body must be a JSON object", "not_an_object")
+    repeated = tuple(repeated_keys(body))
+    if repeated:
+        raise invalid(str(repeated[0]), "invalid_request", repeated)
     return body
 
 

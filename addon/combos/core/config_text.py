@@ -40,7 +40,7 @@ def parse_document(text: bytes) -> Mapping[str, object]:
     document = _read(_decode(text))
     if not isinstance(document, dict):
         raise _error("the configuration must be a JSON object { … }")
-    repeated = tuple(_repeated(document))
+    repeated = tuple(repeated_keys(document))
     if repeated:
         raise ConfigError(repeated)
     return document
@@ -58,7 +58,7 @@ def _decode(text: bytes) -> str:
 
 def _read(text: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=object_of, parse_constant=_constant, parse_int=_integer)
     except json.JSONDecodeError as error:
         raise _error(f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}") from None
     except _NotJsonError as error:
@@ -67,7 +67,8 @@ def _read(text: str) -> object:
         raise _error("the file is nested too deeply") from None
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object of these members, for a JSON reader; `repeated_keys` finds those that were written twice."""
     members = dict(pairs)
     return members if len(members) == len(pairs) else _Repeated(pairs)
 
@@ -82,7 +83,8 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _repeated(document: object) -> Iterator[ConfigProblem]:
+def repeated_keys(document: object) -> Iterator[ConfigProblem]:
+    """A problem for each key that was written more than once in one object of a document read with `object_of`."""
     open_values: list[tuple[tuple[str | int, ...], object]] = [((), document)]
     while open_values:
         parts, value = open_values.pop()
