@@ -1,5 +1,6 @@
 """Trials: what is asked, which bodies are refused, how results read."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,16 +113,29 @@ def test_the_method_is_that_of_the_body(body: dict[str, object], backend: str) -
         ({"decisionProvider": "off"}, "cannot be used", "disabled"),
         ({"decisionProvider": "elsewhere"}, "cannot be used", "endpoint"),
         ({"decisionProvider": "bare"}, "cannot be used", "model"),
-        ({"decisionModel": "nobody/m"}, "names no configured model", None),
+        ({"decisionModel": "nobody/m"}, "not a configured provider", None),
+        ({"decisionModel": "nomodel"}, "names no configured model", None),
+        ({"decisionModel": " alpha/m"}, "blanks", None),
+        ({"decisionModel": "m" * 513}, "1 to 512", None),
         ({"decisionModel": "combo/nobody"}, "not configured", None),
         ({"decisionModel": "combo/main", "comboId": "main"}, "this combo", None),
         ({"decisionModel": "combo/plain", "comboId": "plain"}, "this combo", None),
         ({"decisionModel": "decides"}, "strategy jev", None),
         ({"decisionModel": "combo/main--fast"}, "strategy jev", None),
-        ({"decisionModel": "tev/x"}, "names no configured model", None),
+        ({"decisionModel": "tev/x"}, "decision service", None),
+        ({"decisionProvder": "tev"}, 'did you mean "decisionProvider"', None),
+        ({"combo": {}}, "combo is not expected here", None),
     ],
 )
 def test_bodies_that_are_refused(body: object, says: str, issue: str | None) -> None:
     with pytest.raises(TrialRefused, match=says) as refused:
         trial_question(body, MADE)
     assert refused.value.issue == issue
+
+
+@pytest.mark.parametrize("model", ["alpah/m", "nobody/m", "tev/x", "combo/nobody", "combo/other--high"])
+def test_a_default_provider_does_not_take_what_a_saved_combo_may_not_name(model: str) -> None:
+    made = replace(MADE, config=MADE.config.model_copy(update={"default_provider": "alpha"}))
+    with pytest.raises(TrialRefused):
+        trial_question({"decisionModel": model}, made)
+    assert trial_question({"decisionModel": "m"}, made).model == "m"

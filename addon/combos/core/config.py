@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema
 
 from combos.core.config_budget import Budgets
 from combos.core.config_combo import ComboConfig, TargetConfig
+from combos.core.config_decision_rules import model_fault
 from combos.core.config_document import to_document, unknown_keys
 from combos.core.config_problems import problems_of, shape_problems
 from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
@@ -32,6 +33,7 @@ __all__ = [
     "ProviderConfig",
     "TargetConfig",
     "config_warnings",
+    "decision_model_fault",
     "parse_config",
     "save_problems",
     "to_document",
@@ -94,6 +96,11 @@ def parse_config(document: object) -> Config:
 def save_problems(config: Config) -> tuple[ConfigProblem, ...]:
     """What keeps a valid configuration from being saved by the CLI or the API; a file like it still loads."""
     return broken_rules(_view(config), SAVE_RULES)
+
+
+def decision_model_fault(config: Config, combo_id: str | None, model: str) -> str | None:
+    """Why a combo, or anybody, cannot let this model decide; None when it can, as far as the names say."""
+    return model_fault(_view(config), combo_id, model)
 
 
 def config_warnings(config: Config) -> tuple[ConfigProblem, ...]:

@@ -55,12 +55,13 @@ def decision_models(view: ConfigView) -> Iterator[ConfigProblem]:
     """An ordinary route: not this combo, no combo that decides itself, no decision service, no misspelt provider."""
     for combo_id, combo in view.combos.items():
         if combo.strategy is Strategy.JEV and combo.decision_model is not None:
-            fault = _model_fault(view, combo_id, combo.decision_model)
+            fault = model_fault(view, combo_id, combo.decision_model)
             if fault:
                 yield problem(("combos", combo_id, "decisionModel"), fault)
 
 
-def _model_fault(view: ConfigView, own_id: str, model: str) -> str | None:
+def model_fault(view: ConfigView, own_id: str | None, model: str) -> str | None:
+    """What is wrong with a decision model of a combo; `own_id` is None outside a combo."""
     if model != model.strip():
         return "must not begin or end with blanks"
     for name in _readings(model):
@@ -84,7 +85,7 @@ def _by_alias(view: ConfigView, name: str) -> tuple[str, ComboConfig] | None:
     return next(((key, combo) for key, combo in view.combos.items() if combo.alias == name), None)
 
 
-def _combo_fault(view: ConfigView, own_id: str, name: str) -> str | None:
+def _combo_fault(view: ConfigView, own_id: str | None, name: str) -> str | None:
     combo_id = combo_id_of(name)
     found = (combo_id, view.combos.get(combo_id)) if combo_id is not None else _by_alias(view, name)
     if found is None or found[1] is None:

@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from combos.core.config_combo import Strategy
-from combos.core.limits import DECISION_TIMEOUT_DEFAULT_MS, DECISION_TIMEOUT_MAX_MS, DECISION_TIMEOUT_MIN_MS
+from combos.core.config import decision_model_fault
+from combos.core.config_types import near_miss
+from combos.core.limits import (
+    DECISION_MODEL_MAX,
+    DECISION_TIMEOUT_DEFAULT_MS,
+    DECISION_TIMEOUT_MAX_MS,
+    DECISION_TIMEOUT_MIN_MS,
+)
 from combos.core.names import TYPESAFE_PROVIDER
-from combos.core.registry import ComboRoute, Registry, UnknownCombo
+from combos.core.registry import Registry
 from combos.decision.decide import Question
 from combos.decision.evidence import Evidence
 from combos.decision.gates import Gate
@@ -20,6 +26,7 @@ from combos.engine.record import DecisionRecord
 
 TASK = "Connection test: choose any option."
 _EFFORTS = ("low", "high")
+_NAMES = ("comboId", "decisionProvider", "decisionModel", "decisionTimeoutMs")
 
 type Json = dict[str, object]
 
@@ -95,6 +102,7 @@ def trial_result(record: DecisionRecord) -> Json:
 def _fields(body: object) -> _Fields:
     if not isinstance(body, Mapping):
         raise TrialRefused("the body must be a JSON object")
+    _refuse_unknown(body)
     texts = {name: _text(body, name) for name in ("comboId", "decisionProvider", "decisionModel")}
     timeout = body.get("decisionTimeoutMs")
     if timeout is None:
@@ -104,6 +112,13 @@ def _fields(body: object) -> _Fields:
             f"decisionTimeoutMs must be a whole number from {DECISION_TIMEOUT_MIN_MS} to {DECISION_TIMEOUT_MAX_MS}"
         )
     return _Fields(texts["comboId"], texts["decisionProvider"], texts["decisionModel"], timeout)
+
+
+def _refuse_unknown(body: Mapping[str, object]) -> None:
+    """A misspelt method would be a decision of TypeSafe, which costs."""
+    for name in body:
+        if name not in _NAMES:
+            raise TrialRefused(f"{name} is not expected here{near_miss(name, list(_NAMES))}")
 
 
 def _text(body: Mapping[str, object], name: str) -> str | None:
@@ -125,14 +140,11 @@ def _check_row(name: str, registry: Registry) -> None:
 
 
 def _check_route(model: str, combo_id: str | None, registry: Registry) -> None:
-    match registry.resolve(model) or registry.resolve_bare(model):
-        case None:
-            raise TrialRefused(f"decisionModel: {model} names no configured model")
-        case UnknownCombo():
-            raise TrialRefused("decisionModel names a combo that is not configured")
-        case ComboRoute(combo=combo) if combo.id == combo_id:
-            raise TrialRefused("decisionModel must not name this combo")
-        case ComboRoute(combo=combo) if combo.config.strategy is Strategy.JEV:
-            raise TrialRefused("decisionModel must not name a combo with strategy jev")
-        case _:
-            return
+    """The rules of a saved combo, and that the name leads somewhere."""
+    if len(model) > DECISION_MODEL_MAX:
+        raise TrialRefused(f"decisionModel must be a text of 1 to {DECISION_MODEL_MAX} characters")
+    fault = decision_model_fault(registry.config, combo_id, model)
+    if fault is not None:
+        raise TrialRefused(f"decisionModel {fault}")
+    if (registry.resolve(model) or registry.resolve_bare(model)) is None:
+        raise TrialRefused(f"decisionModel: {model} names no configured model")
