@@ -1,0 +1,162 @@
+"""Metrics: what a request adds to them, that labels are bounded, and that every metric is documented."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from combos import __version__
+from combos.admin.live_config import Change
+from combos.admin.metrics import LiveCollector, LiveSources, Metrics, cooling, overhead_ms, place_of
+from combos.core.cooldowns import CooldownEntry, CooldownKey
+from combos.core.facts import Now
+from combos.engine.record import Outcome
+from combos.engine.state import EngineState
+from records import AT, attempt, decision, failure, registry, turn
+
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PRICES = registry()
+
+
+def value(metrics: Metrics, metric: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(metric, labels)
+
+
+def test_a_hop_is_counted_for_what_it_is() -> None:
+    metrics = Metrics()
+    metrics.turn(turn(waits_ms=[400, 600], decision=decision()), PRICES)
+    assert value(metrics, "combos_requests_total", combo="main", outcome="success") == 1
+    place = {"combo": "main", "provider": "alpha", "model": "m1"}
+    assert value(metrics, "combos_attempts_total", **place, result="status-retryable") == 1
+    other = {"combo": "main", "provider": "beta", "model": "m2"}
+    assert value(metrics, "combos_attempts_total", **other, result="success") == 1
+    assert value(metrics, "combos_hops_total", combo="main", reason="status-retryable") == 1
+    assert value(metrics, "combos_request_duration_seconds_sum", combo="main") == 3.0
+    first = {"provider": "beta", "model": "m2"}
+    assert value(metrics, "combos_time_to_first_output_seconds_sum", **first) == 0.1
+    assert value(metrics, "combos_wait_seconds_sum", combo="main") == 1.0
+    assert value(metrics, "combos_tokens_total", **first, type="input") == 25
+    assert value(metrics, "combos_tokens_total", **first, type="output") == 7
+    assert value(metrics, "combos_tokens_total", **first, type="reasoning") is None
+    assert value(metrics, "combos_decisions_total", combo="main", backend="typesafe", gate="apply") == 1
+    assert value(metrics, "combos_build_info", version=__version__) == 1
+
+
+def test_a_last_failure_is_no_hop() -> None:
+    metrics = Metrics()
+    metrics.turn(turn(failure(), outcome=Outcome.EXHAUSTED), PRICES)
+    assert value(metrics, "combos_hops_total", combo="main", reason="status-retryable") is None
+    assert value(metrics, "combos_requests_total", combo="main", outcome="exhausted") == 1
+
+
+def test_names_that_only_clients_know_are_no_labels() -> None:
+    assert place_of(attempt(), PRICES) == ("alpha", "m1")
+    assert place_of(attempt(model="whatever-a-client-says"), PRICES) == ("alpha", "other")
+    assert place_of(attempt(provider="gone"), PRICES) == ("other", "other")
+    metrics = Metrics()
+    for number in range(20):
+        metrics.turn(turn(attempt(model=f"x{number}", result="cancelled"), combo=None), PRICES)
+    text = metrics.scrape().decode()
+    assert "x1" not in text
+    assert value(
+        metrics, "combos_attempts_total", combo="direct", provider="alpha", model="other", result="cancelled"
+    ) == 20  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("record", "ms"),
+    [
+        (turn(attempt(), ended_ms=2_000), 100),
+        (turn(ended_ms=3_000), 200),
+        (turn(attempt(ended_ms=None), ended_ms=2_000), 10),
+        (turn(attempt(), attempt(1, started_ms=1_500, ended_ms=2_500), ended_ms=2_600), 110),
+        (turn(attempt(), ended_ms=2_000, waits_ms=[60]), 40),
+        (turn(attempt(), ended_ms=2_000, decision=decision(latency_ms=80)), 20),
+        (turn(attempt(), ended_ms=2_000, waits_ms=[900]), 0),
+        (turn(attempt(), ended_ms=None), 0),
+    ],
+)
+def test_overhead_is_the_time_of_nobody(record: Any, ms: int) -> None:
+    assert overhead_ms(record) == ms
+
+
+def test_the_configuration_shows_whether_it_could_be_used() -> None:
+    metrics = Metrics()
+    metrics.configuration(Change.LOADED, Now(0, AT))
+    assert value(metrics, "combos_config_last_reload_successful") == 1
+    metrics.configuration(Change.INVALID, Now(0, AT + 5_000))
+    assert value(metrics, "combos_config_last_reload_successful") == 0
+    assert value(metrics, "combos_config_last_reload_timestamp_seconds") == AT / 1000
+
+
+class Sources(LiveSources):
+    def cooldowns(self) -> dict[tuple[str, str], int]:
+        return {("alpha", "m1"): AT}
+
+    def budgets(self) -> list[tuple[str, str, bool]]:
+        return [("providers", "alpha", True), ("combos", "main", False)]
+
+    def lost(self) -> int:
+        return 3
+
+
+def watched() -> Metrics:
+    metrics = Metrics()
+    metrics.watch(LiveCollector(Sources()))
+    return metrics
+
+
+def test_what_is_read_at_a_scrape() -> None:
+    metrics = watched()
+    place = {"provider": "alpha", "model": "m1"}
+    assert value(metrics, "combos_target_cooldown_until_timestamp_seconds", **place) == AT / 1000
+    assert value(metrics, "combos_budget_exhausted", kind="providers", name="alpha") == 1
+    assert value(metrics, "combos_budget_exhausted", kind="combos", name="main") == 0
+    assert value(metrics, "combos_usage_records_lost_total") == 3
+
+
+def test_a_target_cools_until_the_last_combo_lets_it_go() -> None:
+    state, now = EngineState(), Now(1_000, AT)
+    entry = CooldownEntry(61_000, "r", "s", 503)
+    state.cooldowns.replace(CooldownKey("main", "alpha/m1"), entry)
+    state.cooldowns.replace(CooldownKey("gone", "beta/m2"), entry)
+    assert cooling(state, PRICES, now) == {("alpha", "m1"): AT + 60_000}
+    assert cooling(state, PRICES, Now(61_000, AT)) == {}
+
+
+def families() -> dict[str, tuple[str, set[str]]]:
+    """Every metric that is served: its kind and labels."""
+    metrics = watched()
+    record = turn(waits_ms=[1], decision=decision())
+    metrics.turn(record, PRICES)
+    metrics.configuration(Change.LOADED, Now(0, AT))
+    found = {}
+    for family in metrics.registry.collect():
+        labels = {name for sample in family.samples for name in sample.labels} - {"le"}
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        found[name] = (family.type, labels)
+    return found
+
+
+def documented() -> dict[str, tuple[str, set[str]]]:
+    rows = re.findall(r"^\| `(combos_\w+)` \| (\w+) \| ([^|]*)\|", PAGE, re.MULTILINE)
+    return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+
+
+def test_every_metric_is_documented_with_its_labels_and_no_other() -> None:
+    assert documented() == families()
+
+
+def test_the_names_that_operators_rely_on_are_there() -> None:
+    assert {
+        "combos_requests_total", "combos_attempts_total", "combos_hops_total", "combos_request_duration_seconds",
+        "combos_time_to_first_output_seconds", "combos_wait_seconds", "combos_overhead_seconds",
+        "combos_target_cooldown_until_timestamp_seconds", "combos_tokens_total", "combos_decisions_total",
+        "combos_config_last_reload_successful", "combos_config_last_reload_timestamp_seconds", "combos_build_info",
+    } <= families().keys()  # fmt: skip
+
+
+def test_outcomes_are_documented() -> None:
+    for outcome in Outcome:
+        assert f"`{outcome.value}`" in PAGE
