@@ -6,6 +6,7 @@ from combos import __version__
 from combos.cli.catalog import catalog
 from combos.cli.combo import combo, route
 from combos.cli.config import config
+from combos.cli.flows import dashboard, explain_flow
 from combos.cli.grammar import Group
 from combos.cli.importer import import_config
 from combos.cli.provider import provider
@@ -29,7 +30,7 @@ def main() -> None:
 
 _COMMANDS = (
     run, addon_path, catalog, combo, route, provider, config, import_config, explain, health, ready, state, cooldowns,
-    usage_command,
+    usage_command, dashboard, explain_flow,
 )  # fmt: skip
 
 for _command in _COMMANDS:

@@ -15,7 +15,7 @@ from combos.admin.app import AdminServer
 from combos.admin.live_config import Change, LiveConfig
 from combos.admin.paths import ConfigPath, config_path
 from combos.core.registry import Registry
-from combos.mitm import announce, management, tls_options
+from combos.mitm import announce, contentview, management, tls_options
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
 from combos.mitm.hooks import RememberedHooks
@@ -54,6 +54,7 @@ class Combos:
     def load(self, loader: Loader) -> None:
         """Hook: declare the options. A vendor that cannot be reached must not fail the client's CONNECT: be lazy."""
         declare(loader)
+        contentview.register()
         lazy_unless_chosen()
 
     def configure(self, updated: set[str]) -> None:

@@ -9,15 +9,13 @@ from mitmproxy.http import HTTPFlow
 
 from combos.admin import explain_view
 from combos.admin.live_config import Change
-from combos.core.cooldown import cooldown_for
-from combos.core.facts import Cooldown, Verdict
-from combos.core.failures import classify
 from combos.core.registry import Combo, Provider
 from combos.engine.explain import Explanation, explain
 from combos.mitm.attempt_flows import is_attempt_record
+from combos.mitm.contentview import attempt_line
+from combos.mitm.judge import judge
 from combos.mitm.service import Service
 from combos.upstream import credentials
-from combos.wire.envelope import failure_facts
 
 
 class Host(Protocol):
@@ -105,37 +103,9 @@ class Commands:
             yield f"{each.id[:8]}: no combo request"
             return
         if is_attempt_record(seen):
-            yield f"{each.id[:8]}: attempt {seen['attempt']}, {seen['target']}: {self._judged(each)}"
+            yield f"{each.id[:8]}: attempt {seen['attempt']}, {seen['target']}: {judge(each, self._service().now())}"
             return
         yield f"{each.id[:8]}: {seen['comment']}"
-        yield from (f"  {_attempt(attempt)}" for attempt in seen["attempts"])
+        yield from map(attempt_line, seen["attempts"])
         if seen["combo"] in self._service().config.registry.combos:
             yield from explain_view.lines(self._explain(self._combo(seen["combo"])))
-
-    def _judged(self, attempt: HTTPFlow) -> str:
-        """What the rules say today about a recorded answer."""
-        response = attempt.response
-        if response is None:
-            return attempt.error.msg if attempt.error else "no answer"
-        if response.status_code < 300:
-            return f"status {response.status_code}"
-        facts = failure_facts(response.status_code, response.headers.fields, response.raw_content)
-        verdict = classify(facts)
-        cooldown = cooldown_for(verdict, facts, cooldown_ms=None, now=self._service().now())
-        return f"status {response.status_code}, {_verdict(verdict, cooldown)}"
-
-
-def _verdict(verdict: Verdict, cooldown: Cooldown | None) -> str:
-    what = "hop" if verdict.hop else "stop"
-    rest = f"cooldown {cooldown.ms / 1000:g} s by {cooldown.source}" if cooldown else "no cooldown"
-    return f"rule {verdict.rule}: {what}, {rest}"
-
-
-def _attempt(seen: dict[str, object]) -> str:
-    status = seen["status"] or seen["result"]
-    if seen["rule"] is None:
-        return f"{seen['target']} {status}"
-    cooldown = (
-        f"cooldown {seen['cooldown_ms']} ms by {seen['cooldown_source']}" if seen["cooldown_ms"] else "no cooldown"
-    )
-    return f"{seen['target']} {status}, rule {seen['rule']}, {cooldown}"

@@ -51,6 +51,7 @@ TASK_NAME = "combos responder"
 # Plain attributes and not metadata: metadata is written to flow files.
 _RESPONDER = "combos_responder"
 _HELD = "combos_request_held"
+_ANSWERED = "combos_answered"
 # On the connection handler, so that a reloaded script finds what its predecessor started.
 _RUNNING = "combos_running_answers"
 
@@ -72,6 +73,11 @@ def respond_with(flow: HTTPFlow, responder: Responder) -> None:
     if flow.request.stream:
         raise RuntimeError("the request has already been streamed to its server")
     vars(flow)[_RESPONDER] = responder
+
+
+def is_answered_here(flow: HTTPFlow) -> bool:
+    """Whether a responder makes, or made, the answer."""
+    return _ANSWERED in vars(flow)
 
 
 async def answer_whole(flow: HTTPFlow, responder: Responder) -> None:
@@ -218,6 +224,7 @@ class ResponderStream(HttpStream):
         responder: Responder | None = vars(self.flow).pop(_RESPONDER, None)
         if responder is None:
             return (yield from super().make_server_connection())
+        vars(self.flow)[_ANSWERED] = True
         handler = connection_handler(self.context.client)
         if handler is None or self.http.has_left(self.stream_id):
             left = RequestProtocolError(self.stream_id, "Client disconnected.", ErrorCode.CLIENT_DISCONNECTED)

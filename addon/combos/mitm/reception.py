@@ -8,7 +8,7 @@ from mitmproxy.http import HTTPFlow, Response
 from combos.core import errors
 from combos.mitm import access, attempt_flows, management, model_details, own_address, recognition
 from combos.mitm.client import Client
-from combos.mitm.layer import answer_whole, hold_request, respond_with
+from combos.mitm.layer import answer_whole, hold_request, is_answered_here, respond_with
 from combos.mitm.model_lists import asks_for_list
 from combos.mitm.recognition import Refusal
 from combos.mitm.refusals import refuse_with
@@ -59,8 +59,9 @@ class Reception:
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Hook: event streams that are none of our business are not held up either."""
         response = flow.response
-        if response is not None and not response.stream and not attempt_flows.is_attempt(flow):
-            response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        if response is None or response.stream or attempt_flows.is_attempt(flow) or is_answered_here(flow):
+            return
+        response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
     def response(self, flow: HTTPFlow) -> None:
         """Hook: a vendor's own model list gets the combos added. A list made here holds them already."""
