@@ -202,6 +202,14 @@ def test_references_follow_a_rename_and_a_new_alias() -> None:
     assert made["blockedModelRedirects"] == {"bad": "combo/uno"}
 
 
+def test_a_budget_follows_a_rename() -> None:
+    before = document(one={"targets": [ALPHA], "alias": "team/one"}, two={"targets": [BETA]})
+    before |= {"budgets": {"combos": {"two": {"usdPerDay": 2}, "one": {"usdPerDay": 1}}}}
+    made = put(before, {"targets": [ALPHA]}, "uno", "one")
+    assert made["budgets"]["combos"] == {"two": {"usdPerDay": 2}, "uno": {"usdPerDay": 1}}
+    assert put(before, {"targets": [BETA]}, "two")["budgets"] == before["budgets"]
+
+
 def test_without_an_alias_the_canonical_name_takes_its_place() -> None:
     before = document(one={"targets": [ALPHA], "alias": "one-alias"}) | {"disabledModels": ["one-alias"]}
     assert put(before, {"targets": [ALPHA]}, "one")["disabledModels"] == ["combo/one"]

@@ -6,7 +6,7 @@ A bare native alias is never followed: the same word also means the dormant nati
 from collections.abc import Mapping
 from typing import Any
 
-from combos.core.names import canonical_model
+from combos.core.names import canonical_model, combo_id_of
 
 type Document = dict[str, Any]
 
@@ -40,6 +40,10 @@ def follow(document: Document, moved: Mapping[str, str]) -> None:
         model = combo.get("decisionModel")
         if isinstance(model, str):
             combo["decisionModel"] = _followed(model, moved)
+    budgets = document.get("budgets", {})
+    if "combos" in budgets:
+        ids = {combo_id_of(name): combo_id_of(instead) for name, instead in moved.items()}
+        budgets["combos"] = {ids.get(name) or name: budget for name, budget in budgets["combos"].items()}
 
 
 def forget(document: Document, names: tuple[str, ...]) -> None:
