@@ -430,6 +430,13 @@ async def test_a_method_is_tried(api: Stage) -> None:
     assert [row["id"] for row in body["configured"]] == ["tev1"]
     _, body = await api.call("GET", "/api/combos/jev-template?provider=tev1")
     assert (body["id"], body["combo"]["decisionProvider"], body["existing"]) == ("jev-auto", "tev1", None)
+    template = "/api/combos/jev-template?provider"
+    assert "decisionProvider" not in (await api.call("GET", f"{template}=jev"))[1]["combo"]
+    assert 'did you mean "tev1"' in assert_refused(await api.call("GET", f"{template}=tev"), 404, "not_found")["error"]
+    assert_refused(await api.call("GET", f"{template}=alpha"), 404, "not_found")
+    await api.call("PATCH", "/api/providers?name=tev1", {"disabled": True})
+    refusal = assert_refused(await api.call("GET", f"{template}=tev1"), 400, "decision_row_unusable")
+    assert "disabled" in refusal["error"]
 
 
 async def test_without_a_decider_nothing_is_tried(api: Stage) -> None:

@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from combos.admin.answers import document_of, reply
+from combos.admin.jev_template import template_row
 from combos.admin.parts import Parts
 from combos.admin.refusal import Kind, RefusalError, invalid
 from combos.decision.discovery import discover
 from combos.decision.probe import TrialRefused
-from combos.decision.template import jev_auto
 from combos.upstream.decision import probe_decision
 
 
@@ -33,9 +33,7 @@ class DecisionRoutes:
 
     async def template(self, request: web.Request) -> web.Response:
         """The combo `jev-auto`, filled in for this configuration, to be edited and saved like any other."""
-        made = jev_auto(self._parts.registry, request.query.get("provider") or None)
-        row = {"id": made.id, "combo": made.combo, "existing": made.existing, "missing": list(made.missing)}
-        return reply(row)
+        return reply(template_row(self._parts.registry, request.query.get("provider") or None))
 
 
 def _refusal(refused: TrialRefused) -> RefusalError:

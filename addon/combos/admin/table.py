@@ -82,6 +82,7 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             "The combo jev-auto as it is proposed",
             s.ComboTemplate,
             query=("provider",),
+            refusals=(400, 404),
         ),
         Route("GET", "/api/providers", providers.list_all, "The providers", s.ProviderRow, many=True),
         Route("GET", "/api/providers/presets", providers.presets, "The known vendors", s.PresetsAnswer),

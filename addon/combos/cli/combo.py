@@ -7,7 +7,7 @@ import click
 from combos.admin.combo_edits import ComboPut, merge_combo, put_combo, remove_combo, unknown_combo
 from combos.admin.combo_view import combo_row, combo_rows, public_model
 from combos.admin.store import Document, Edit, Stored
-from combos.cli.combo_decisions import discover, test_decision
+from combos.cli.combo_decisions import discover, template, test_decision
 from combos.cli.combo_flags import changes_of, check_strategy, combo_options, flag_of, targets_of, with_last_resort
 from combos.cli.files import complete_combos, config_option, dry_run_option, json_option, store_of, yes_option
 from combos.cli.grammar import Group
@@ -109,6 +109,7 @@ def remove(id: str, config: str | None, yes: bool, dry_run: bool, as_json: bool)
 
 combo.add_command(test_decision)
 combo.add_command(discover)
+combo.add_command(template)
 
 for _alias, _command in (("create", set_combo), ("update", set_combo), ("delete", remove)):
     combo.add_command(_command, _alias)

@@ -1,4 +1,4 @@
-"""`ocx combo test` and `ocx combo discover`: try the way a combo decides, see which decision services there are."""
+"""`ocx combo test`, `discover` and `jev-auto`: try the way a combo decides, see who could decide, begin with one."""
 
 import asyncio
 import os
@@ -8,6 +8,7 @@ import click
 
 from combos.admin.combo_edits import unknown_combo
 from combos.admin.discover_offline import discover_offline
+from combos.admin.jev_template import save_template, template_of
 from combos.cli.files import complete_combos, config_option, json_option, located, store_of
 from combos.cli.grammar import Command, Whole
 from combos.cli.live import LiveError, find_live
@@ -74,6 +75,32 @@ def discover(query: str, config: str | None, as_json: bool) -> None:
     table(("Kind", "Provider", "Endpoint", "Model"), rows)
     if not rows:
         say("No decision service is configured. Try: ocx provider add jev")
+
+
+@click.command("jev-auto", cls=Command)
+@click.option("--decision-provider", metavar="ID", help="The row it is made for; default: TypeSafe.")
+@click.option("--save", is_flag=True, help="Store it.")
+@json_option
+@config_option
+def template(decision_provider: str | None, save: bool, config: str | None, as_json: bool) -> None:
+    """Print the combo jev-auto as it is proposed for this configuration; with --save, store it.
+
+    \b
+    ocx combo jev-auto
+    ocx combo jev-auto --decision-provider ollama-tev1 --save
+    """
+    store = store_of(config)
+    with refusals("Try: ocx combo jev-auto --help"):
+        row = template_of(store.config(), decision_provider)
+        if save:
+            row["combo"] = store.edit(lambda document: save_template(document, decision_provider)).result
+    emit_json(row if as_json else row["combo"], pretty=not as_json)
+    if row["missing"]:
+        say(f"Not configured here, so left out: {', '.join(row['missing'])}.")
+    if save:
+        say(f"Saved combo {row['id']}.")
+    elif row["existing"] is not None:
+        say(f"Combo {row['existing']} has this id or alias already.")
 
 
 def _body(
