@@ -27,3 +27,11 @@ def test_overhead_compares_with_plain_mitmdump() -> None:
     assert "throughput ratio" in printed
     assert "errors 0" in printed
     assert "errors 1" not in printed
+
+
+def test_translate_times_requests_and_streams_of_every_pair() -> None:
+    printed = run("translate.py", "1")
+    assert printed.count("MB/s") == 2 * 12
+    assert printed.count("chunks/s") == 12
+    for client, target in (("responses", "gemini"), ("chat", "messages"), ("gemini", "chat")):
+        assert f"{client} to {target}" in printed

@@ -102,7 +102,8 @@ def _content(message: Message, profile: TargetProfile, catalog: Catalog, names: 
     if message.role is Role.ASSISTANT:
         return {"role": role, "parts": _model_parts(message, profile, catalog)}
     parts = [wire for part in message.parts for wire in _user_parts(part, names)]
-    parts.sort(key=lambda part: "functionResponse" not in part)  # stable: results first, in their order
+    if len(parts) > 1:
+        parts.sort(key=lambda part: "functionResponse" not in part)  # stable: results first, in their order
     return {"role": role, "parts": parts}
 
 

@@ -134,7 +134,8 @@ def _turn(message: Message, profile: TargetProfile, catalog: Catalog) -> Json | 
     if message.role is Role.SYSTEM:
         return _system_turn(message, profile)
     blocks = [block for part in message.parts for block in _blocks(part, profile, catalog)]
-    blocks.sort(key=lambda block: block["type"] != "tool_result")  # stable: results first, in their order
+    if len(blocks) > 1:
+        blocks.sort(key=lambda block: block["type"] != "tool_result")  # stable: results first, in their order
     return {"role": message.role.value, "content": blocks} if blocks else None
 
 

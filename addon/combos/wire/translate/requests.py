@@ -139,11 +139,16 @@ def _compaction(
 def _check_media(request: Request, profile: TargetProfile) -> None:
     for message in request.messages:
         for part in message.parts:
-            inner = part.parts if isinstance(part, Result) else [part]
-            for entry in inner:
-                if not isinstance(entry, Media):
-                    continue
-                if profile.text_only:
-                    raise Unsupported(entry.where, "is media, where this target takes text only,")
-                if message.role is Role.ASSISTANT:
-                    raise Unsupported(entry.where, "stands in an assistant turn, where other dialects hold text")
+            if isinstance(part, Media):
+                _check_medium(part, message.role, profile)
+            elif isinstance(part, Result):
+                for entry in part.parts:
+                    if isinstance(entry, Media):
+                        _check_medium(entry, message.role, profile)
+
+
+def _check_medium(media: Media, role: Role, profile: TargetProfile) -> None:
+    if profile.text_only:
+        raise Unsupported(media.where, "is media, where this target takes text only,")
+    if role is Role.ASSISTANT:
+        raise Unsupported(media.where, "stands in an assistant turn, where other dialects hold text")

@@ -4,7 +4,6 @@ It knows no dialect. Refusals live here because each reader may need one.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -67,11 +66,11 @@ def count(value: object) -> int:
     return max(0, as_int(value) or 0)
 
 
-def dicts(value: object) -> Iterator[tuple[int, Json]]:
+def dicts(value: object) -> list[tuple[int, Json]]:
     """The objects of a list with their positions; everything else in it is passed over."""
-    for index, item in enumerate(as_list(value)):
-        if isinstance(item, dict):
-            yield index, item
+    if not isinstance(value, list):
+        return []
+    return [(index, item) for index, item in enumerate(value) if isinstance(item, dict)]
 
 
 def load(data: bytes | str) -> Any:

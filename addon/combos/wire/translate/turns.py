@@ -18,12 +18,12 @@ def settle(messages: list[Message]) -> list[Message]:
     turns: list[Message] = []
     for message in _merged(messages):
         if message.role is Role.ASSISTANT:
-            _append(turns, Message(Role.ASSISTANT, list(_leftover(message.parts, settled))))
+            _append(turns, Role.ASSISTANT, _leftover(message.parts, settled))
             answers = [_claim(part, pending, settled) for part in message.parts if isinstance(part, Call)]
             if answers:
                 turns.append(Message(Role.USER, list(_in_client_order(answers))))
         else:
-            _append(turns, Message(message.role, list(_leftover(message.parts, settled))))
+            _append(turns, message.role, _leftover(message.parts, settled))
     return turns
 
 
@@ -39,7 +39,7 @@ def _results_by_id(messages: list[Message]) -> dict[str, deque[tuple[int, Result
 
 
 def _claim(call: Call, pending: dict[str, deque[tuple[int, Result]]], settled: set[int]) -> tuple[int, Result]:
-    queue = pending.get(call.id, deque())
+    queue = pending.get(call.id)
     while queue:
         position, result = queue.popleft()
         if id(result) not in settled:
@@ -53,14 +53,17 @@ def _in_client_order(answers: list[tuple[int, Result]]) -> Iterator[Result]:
     return (result for _position, result in sorted(answers, key=lambda pair: pair[0]))
 
 
-def _leftover(parts: list[Part], settled: set[int]) -> Iterator[Part]:
+def _leftover(parts: list[Part], settled: set[int]) -> list[Part]:
     """What is left of a turn once its results went to their calls; results nobody asked for are said in words."""
+    left: list[Part] = []
     for part in parts:
         if not isinstance(part, Result):
-            yield part
+            if not _is_empty(part):
+                left.append(part)
         elif id(part) not in settled:
             settled.add(id(part))
-            yield from _as_text(part)
+            left += _as_text(part)
+    return left
 
 
 def _as_text(result: Result) -> Iterator[Text | Media]:
@@ -83,17 +86,20 @@ def _merged(messages: list[Message]) -> Iterator[Message]:
         yield current
 
 
-def _append(turns: list[Message], message: Message) -> None:
-    parts = [part for part in message.parts if not _is_empty(part)]
+def _append(turns: list[Message], role: Role, parts: list[Part]) -> None:
     if not parts:
         return
-    if turns and turns[-1].role is message.role:
+    if turns and turns[-1].role is role:
         turns[-1].parts.extend(parts)
     else:
-        turns.append(Message(message.role, parts))
+        turns.append(Message(role, parts))
 
 
 def _is_empty(part: Part) -> bool:
-    if isinstance(part, Reasoning):
-        return not part.text and part.opaque is None
-    return isinstance(part, Text | Refusal) and not part.text
+    match part:
+        case Text() | Refusal():
+            return not part.text
+        case Reasoning():
+            return not part.text and part.opaque is None
+        case _:
+            return False
