@@ -10,6 +10,7 @@ from combos.cli.flows import dashboard, explain_flow
 from combos.cli.grammar import Group
 from combos.cli.importer import import_config
 from combos.cli.provider import provider
+from combos.cli.quota import quota
 from combos.cli.run import addon_path, run
 from combos.cli.status import cooldowns, explain, health, ready, state
 from combos.cli.usage import usage_command
@@ -33,5 +34,6 @@ _COMMANDS = (
     usage_command, dashboard, explain_flow,
 )  # fmt: skip
 
+provider.add_command(quota)
 for _command in _COMMANDS:
     main.add_command(_command)
