@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,8 +59,8 @@ def running(tmp_path: Path) -> Iterator[Running]:
     found.close()
 
 
-def ocx(path: Path, *arguments: str) -> Result:
-    environ = {"COMBOS_CONFIG": str(path), "http_proxy": "http://127.0.0.1:9", "COMBOS_ADMIN_TOKEN": None}
+def ocx(path: Path, *arguments: str, **variables: str) -> Result:
+    environ = {"COMBOS_CONFIG": str(path), "http_proxy": "http://127.0.0.1:9", "COMBOS_ADMIN_TOKEN": None, **variables}
     return CliRunner().invoke(main, list(arguments), env=environ, prog_name="ocx")
 
 
@@ -147,3 +148,71 @@ def test_a_provider_is_tested_from_here_when_no_proxy_runs(tmp_path: Path) -> No
     assert "refused" in done.stderr
     done = ocx(path, "provider", "test", "beta")
     assert "no credentials" in done.stderr
+
+
+ASKING = (["health"], ["ready"], ["state"], ["cooldowns"], ["cooldowns", "clear"])
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "ftp://x", "https://127.0.0.1:1", "http://h:abc", "http://[::1", "http://a b"]
+)
+def test_a_variable_that_holds_no_address(running: Running, url: str) -> None:
+    for command in ASKING:
+        done = ocx(running.path, *command, COMBOS_ADMIN_URL=url)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "COMBOS_ADMIN_URL must be an address such as http://127.0.0.1:10100" in done.stderr
+
+
+class Foreign:
+    """Something else on the port: one answer for every connection, and what it was sent."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.heard: list[bytes] = []
+        self._answer = answer
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            client, _ = self._socket.accept()
+            with client:
+                heard = client.recv(65_536)
+                if not heard:
+                    return
+                self.heard.append(heard)
+                client.sendall(self._answer)
+
+    def close(self) -> None:
+        socket.create_connection(self._socket.getsockname()).close()
+        self._thread.join()
+        self._socket.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "says"),
+    [
+        ("HTTP/1.1 200 OK", "{}", "is not the management API"),
+        ("HTTP/1.1 200 OK\r\nServer: nginx", '{"combos": [], "status": "ok"}', "is not the management API"),
+        ("HTTP/1.1 200 OK\r\nServer: combos", "<html>", "does not answer"),
+        ("HTTP/1.1 302 Found\r\nLocation: {other}/x", "", "status 302"),
+        ("HTTP/1.1 500 Oh", "<html>", "status 500"),
+        ("SSH-2.0-OpenSSH", "", "does not answer"),
+    ],
+)
+def test_something_else_answers(tmp_path: Path, head: str, body: str, says: str) -> None:
+    (tmp_path / "admin-api-token").touch(0o600)
+    (tmp_path / "admin-api-token").write_text("ocx_admin_x")
+    other = Foreign(b"HTTP/1.1 200 OK\r\nServer: combos\r\nConnection: close\r\n\r\n{}")
+    answer = f"{head}\r\nConnection: close\r\n\r\n{body}".replace("{other}", other.url)
+    foreign = Foreign(answer.encode())
+    try:
+        for command in ASKING:
+            done = ocx(tmp_path / "config.json", *command, COMBOS_ADMIN_URL=foreign.url)
+            assert (done.exit_code, done.stdout) == (1, "")
+            assert says in done.stderr
+        assert (len(foreign.heard), other.heard) == (len(ASKING), [])
+    finally:
+        foreign.close()
+        other.close()

@@ -1,5 +1,6 @@
 """The running proxy, as the command line finds and asks it: over its management API, on this machine only."""
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from combos.admin.admin_token import TokenError, admin_token
+from combos.core.destinations import split_url
 
 VARIABLE = "COMBOS_ADMIN_URL"
 RUNTIME_FILE = "runtime-port.json"
@@ -17,12 +19,22 @@ _WAIT_S = 3.0
 _ANSWER_MAX = 64 * 1024 * 1024
 
 
+_SERVER = "combos"  # how every answer of the management API signs itself
+
+
 class LiveError(Exception):
     """The running proxy cannot be asked, or refused. `status` is None when it did not answer at all."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The token goes nowhere else: a redirect is an answer like any other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +49,38 @@ class Live:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - http, see find_live
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
         try:
             with opener.open(request, timeout=wait_s) as answer:
+                if answer.headers.get("Server") != _SERVER:
+                    raise LiveError(f"what answers at {self.url} is not the management API")
                 return json.loads(answer.read(_ANSWER_MAX))
         except urllib.error.HTTPError as error:
             with error:
                 raise LiveError(_message(error), error.code) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise LiveError(f"{self.url} does not answer: {getattr(reason, 'strerror', None) or reason}") from None
 
 
 def url_of(config: Path, environ: Mapping[str, str]) -> str:
-    """Where to ask for health: where the proxy of this configuration is, else where one usually is."""
+    """Where to ask for health: where the proxy of this configuration is, else where one usually is.
+
+    Raises `LiveError`.
+    """
     return known_url(config, environ) or _DEFAULT
 
 
 def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
-    """Where the proxy of this configuration is: `$COMBOS_ADMIN_URL`, else what it left beside the file."""
-    named = environ.get(VARIABLE, "").rstrip("/")
-    if named.startswith("http://"):
+    """Where the proxy of this configuration is: `$COMBOS_ADMIN_URL`, else what it left beside the file.
+
+    Raises `LiveError` for a variable that holds no address.
+    """
+    named = environ.get(VARIABLE, "").strip().rstrip("/")
+    if named:
+        parts = split_url(named)
+        if isinstance(parts, str) or parts.scheme != "http":
+            raise LiveError(f"{VARIABLE} must be an address such as {_DEFAULT}")
         return named
     try:
         found = json.loads((config.parent / RUNTIME_FILE).read_text())
