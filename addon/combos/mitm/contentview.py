@@ -3,6 +3,7 @@
 Chosen by itself for answers to requests for a model; for requests it can be chosen by hand.
 """
 
+import json
 from collections.abc import Iterator
 
 from mitmproxy import contentviews
@@ -10,9 +11,10 @@ from mitmproxy.contentviews import Contentview, Metadata
 from mitmproxy.http import HTTPFlow
 
 from combos.core.errors import ProxyError
-from combos.core.facts import Now
+from combos.core.facts import Dialect, Now
 from combos.mitm.attempt_flows import is_attempt_record
 from combos.mitm.judge import dialect_of, judge
+from combos.wire.envelope import failure_facts
 from combos.wire.readable import answer_lines, read_answer, read_request, request_lines
 
 _WINS, _BY_HAND, _NEVER = 2.0, 0.0, -1.0
@@ -44,12 +46,31 @@ class ModelTurnContentview(Contentview):
                 return "\n".join(request_lines(read_request(dialect, data)))
             except ProxyError as error:
                 raise ValueError(error.message) from None
-        return "\n".join([*_fate(flow), *answer_lines(read_answer(dialect, data))])
+        return "\n".join([*_fate(flow), *_said(flow, dialect, data)])
 
 
 def register() -> None:
     """Add the view to mitmproxy's. After a reload of the script it takes the place of the one before."""
     contentviews.add(ModelTurnContentview())
+
+
+def _said(flow: HTTPFlow, dialect: Dialect, data: bytes) -> Iterator[str]:
+    """The answer: the turn, or the error with its body as it came. Raises `ValueError`."""
+    response = flow.response
+    if response is None or response.status_code < 300:
+        yield from answer_lines(read_answer(dialect, data))
+        return
+    facts = failure_facts(response.status_code, response.headers.fields, response.raw_content)
+    kinds = ", ".join(dict.fromkeys(word for word in (facts.error_type, facts.code) if word))
+    yield f"status: {response.status_code}{f' ({kinds})' if kinds else ''}: {facts.message or response.reason}"
+    yield from ("", _indented(data))
+
+
+def _indented(data: bytes) -> str:
+    try:
+        return json.dumps(json.loads(data), indent=2, ensure_ascii=False)
+    except ValueError:
+        return data.decode(errors="replace")
 
 
 def _fate(flow: HTTPFlow) -> Iterator[str]:

@@ -1,0 +1,116 @@
+"""Recorded flows judged by today's rules, from a file as mitmproxy writes it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy.flow import Flow
+from mitmproxy.io import FlowWriter
+from mitmproxy.test import tflow
+
+from combos.mitm.recorded import main
+from stage import Case, stage
+from wires import R, error
+
+SLOW = error(429, {"error": {"message": "slow"}}, [(b"Retry-After", b"9")])
+
+
+def record(path: Path, flows: Sequence[Flow]) -> Path:
+    with path.open("wb") as file:
+        for flow in flows:
+            FlowWriter(file).add(flow)
+    return path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)["attempts"]
+
+
+async def recorded(confdir: Path, case: Case, path: Path, **options: Any) -> tuple[Path, dict[str, Any]]:
+    """The file of one request, and the configuration that was in force."""
+    async with stage(confdir, case, **options) as on:
+        await on.ask(case)
+        return record(path, on.flows), json.loads(on.service.config.path.read_text())
+
+
+async def test_a_hop(confdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(R, alpha=SLOW, beta=R.answers("ok"))
+    file, document = await recorded(confdir, case, tmp_path / "f.mitm")
+    config = tmp_path / "now.json"
+    config.write_text(json.dumps(document))
+    first, second = told(capsys, file, "--config", config)
+    assert (first["attempt"], first["target"], first["seen"]) == (1, f"{case.id}-alpha/m1", "status 429")
+    assert (first["action"], first["cooldown_ms"], first["cooldown_source"]) == ("hop", 9000, "retry-after")
+    assert first["rule"] == first["recorded_rule"]
+    assert first["changed"] is False
+    assert first["then"] == f"on to {case.id}-beta/m2"
+    assert (second["attempt"], second["rule"], second["then"]) == (2, None, "served")
+    assert main([str(file), "--config", str(config)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert f"status 429  rule {first['rule']}: hop, cooldown 9 s by retry-after  on to" in lines[0]
+
+
+async def test_todays_configuration_decides(confdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(R, alpha=error(500, {}), beta=R.answers("ok"))
+    file, document = await recorded(confdir, case, tmp_path / "f.mitm")
+    config = tmp_path / "now.json"
+    combo = document["combos"][case.id]
+    combo["targets"], combo["cooldownMs"] = combo["targets"][:1], 1500
+    config.write_text(json.dumps(document))
+    first = told(capsys, file, "--config", config)[0]
+    assert (first["cooldown_ms"], first["cooldown_source"]) == (1500, "configured")
+    assert first["then"] == "no target is left"
+    del document["combos"]
+    config.write_text(json.dumps(document))
+    assert told(capsys, file, "--config", config)[0]["then"] == f"combo {case.id} is not configured any more"
+
+
+async def test_a_rule_that_has_changed_is_named(
+    confdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case(R, alpha=error(500, {}), beta=R.answers("ok"))
+    async with stage(confdir, case) as on:
+        await on.ask(case)
+        (client,) = [flow for flow in on.flows if "combo" in flow.metadata.get("combos", {})]
+        client.metadata["combos"]["attempts"][0]["rule"] = "an-older-rule"
+        file = record(tmp_path / "f.mitm", on.flows)
+    first = told(capsys, file, "--config", tmp_path / "none.json")[0]
+    assert (first["changed"], first["recorded_rule"]) == (True, "an-older-rule")
+    assert main([str(file), "--config", str(tmp_path / "none.json")]) == 0
+    assert "(then: an-older-rule)" in capsys.readouterr().out
+
+
+async def test_attempts_without_flows(confdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(R, alpha=SLOW, beta=error(400, {"error": {"message": "bad", "type": "invalid_request_error"}}))
+    file, _ = await recorded(confdir, case, tmp_path / "f.mitm", combos_options={"combos_attempt_flows": "none"})
+    first, second = told(capsys, file, "--config", tmp_path / "none.json")
+    assert (first["seen"], first["rule"], first["then"]) == ("429", None, "its answer was not kept")
+    assert (second["attempt"], second["action"], second["then"]) == (2, "stop", "the client gets this answer")
+
+
+def test_traffic_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, other, tcp = tflow.tflow(resp=True), tflow.tflow(resp=True), tflow.ttcpflow()
+    model.request.method, model.request.path = "POST", "/v1/responses"
+    assert model.response is not None
+    model.response.status_code = 503
+    (row,) = told(capsys, record(tmp_path / "f.mitm", [model, other, tcp]), "--config", tmp_path / "none.json")
+    assert (row["combo"], row["attempt"], row["action"]) == (None, None, "hop")
+    assert row["then"] == "no combo request; in a combo: the next target is asked"
+    assert main([str(record(tmp_path / "g.mitm", [other])), "--config", str(tmp_path / "none.json")]) == 0
+    assert capsys.readouterr().out == "No request for a model in this file.\n"
+
+
+def test_files_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken, config = tmp_path / "broken.mitm", tmp_path / "config.json"
+    broken.write_bytes(b"no flows here")
+    assert main([str(broken), "--config", str(config)]) == 1
+    assert "broken.mitm" in capsys.readouterr().err
+    assert main([str(tmp_path / "missing"), "--config", str(config)]) == 1
+    assert "missing" in capsys.readouterr().err
+    config.write_text('{"providers": 5}')
+    assert main([str(record(tmp_path / "f.mitm", [])), "--config", str(config)]) == 1
+    assert "providers: must be an object" in capsys.readouterr().err
