@@ -8,6 +8,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from google import genai
 
 from combos.core.facts import Dialect
 from combos.wire.translate import translate_response
@@ -34,8 +35,14 @@ def sdk(client: Dialect, body: bytes, media_type: str) -> tuple[openai.OpenAI, a
     )
 
 
+def google(body: bytes, media_type: str) -> genai.Client:
+    http = httpx2.Client(transport=transport(body, media_type))
+    options = genai.types.HttpOptions(base_url="http://sdk.invalid", httpx_client=http)
+    return genai.Client(api_key="k", http_options=options)
+
+
 def text_of(case: Json, client: Dialect) -> str:
-    refusal = case["digest"]["refusal"] if client is M else ""
+    refusal = case["digest"]["refusal"] if client in (M, G) else ""
     return str(case["digest"]["text"] + refusal)
 
 
@@ -86,6 +93,59 @@ def test_anthropic_streams(case: Json) -> None:
     assert all(isinstance(block.input, dict) for block in calls)
 
 
+@pytest.mark.parametrize("case", [case for case in STREAMS if case["dialect"] != "gemini"], ids=label)
+def test_google_streams(case: Json) -> None:
+    """A chat of the library keeps what it takes for a valid answer, and sends that with the next question."""
+    body = stream(read(case), G, Dialect(case["dialect"]))
+    with google(body, "text/event-stream") as client:
+        chat = client.chats.create(model="m")
+        chunks = list(chat.send_message_stream("Hi"))
+        history = chat.get_history(curated=True)
+    parts = [part for content in history if content.role == "model" for part in content.parts or []]
+    assert "".join(part.text or "" for part in parts if not part.thought) == text_of(case, G)
+    calls = [part.function_call for part in parts if part.function_call]
+    assert [call.name for call in calls] == [name for _id, name, _arguments in case["digest"]["calls"]]
+    assert chunks[-1].usage_metadata is not None
+    assert chunks[-1].candidates is not None
+    assert chunks[-1].candidates[0].finish_reason is not None
+
+
+BROKEN = [case for case in CASES if case["kind"] == "stream" and case not in STREAMS]
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=label)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_streams_that_break_are_errors_of_the_libraries(case: Json, client: Dialect) -> None:
+    target = Dialect(case["dialect"])
+    if client is target:
+        return
+    body = stream(read(case), client, target)
+    ours, theirs = sdk(client, body, "text/event-stream")
+    match client:
+        case Dialect.RESPONSES:
+            with ours.responses.stream(model="m", input="Hi") as told:
+                last = list(told)[-1]
+            assert last.type == "response.failed"
+            assert last.response.error is not None
+        case Dialect.CHAT:
+            with pytest.raises(openai.APIError), ours.chat.completions.stream(model="m", messages=HI) as chunks:
+                list(chunks)
+        case Dialect.MESSAGES:
+            asked = theirs.messages.stream(model="m", max_tokens=9, messages=HI)
+            with pytest.raises(anthropic.APIError), asked as events:
+                list(events)
+        case Dialect.GEMINI:
+            with google(body, "text/event-stream") as third, pytest.raises(genai.errors.APIError):
+                list(third.models.generate_content_stream(model="m", contents="Hi"))
+
+
+def _gemini(body: bytes) -> str:
+    with google(body, "application/json") as client:
+        answer = client.models.generate_content(model="m", contents="Hi")
+    parts = (answer.candidates or [])[0].content.parts or []  # type: ignore[union-attr]
+    return "".join(part.text or "" for part in parts if not part.thought)
+
+
 def _responses(body: bytes) -> str:
     client, _ = sdk(R, body, "application/json")
     return client.responses.create(model="m", input="Hi").output_text
@@ -103,10 +163,10 @@ def _messages(body: bytes) -> str:
 
 
 @pytest.mark.parametrize("case", WHOLE, ids=label)
-@pytest.mark.parametrize(("client", "ask"), [(R, _responses), (C, _chat), (M, _messages)])
+@pytest.mark.parametrize(("client", "ask"), [(R, _responses), (C, _chat), (M, _messages), (G, _gemini)])
 def test_whole_answers(case: Json, client: Dialect, ask: Callable[[bytes], str]) -> None:
     target = Dialect(case["dialect"])
     if client is not target:
         body = translate_response(read(case), client, target, context(client, target))
         assert ask(body) == text_of(case, client)
-        assert json.loads(body)["model"] == context(client, target).model
+        assert json.loads(body)["modelVersion" if client is G else "model"] == context(client, target).model
