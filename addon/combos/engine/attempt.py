@@ -152,6 +152,12 @@ class Attempt:
             return b""
         return stream_tail(error, self._request.facts.dialect, response_id=self._inspector.response_id)
 
+    def let_go(self) -> None:
+        """Nothing more is asked of this exchange: drop its bytes now, and what refers back to it. Garbage in a circle
+        can stay for minutes, and an answer can be large."""
+        self._held.release()
+        self._sink, self._state = _ignore, _ignore
+
     def note_answer(self) -> None:
         """Copy what the inspector learned into the record."""
         if self._inspector is not None:
@@ -382,8 +388,8 @@ class Attempt:
         return Refused(transport_facts(fault), Lost(transport_failure(fault, transport_message(fault))), str(fault))
 
 
-def _ignore(_data: bytes) -> None:
-    """Where bytes go that nobody inspects."""
+def _ignore(_unread: object, /) -> None:
+    """Where bytes and events go that nobody looks at."""
 
 
 def _success_word(terminal: Terminal) -> str:

@@ -53,6 +53,7 @@ class Delivery:
     def _complete(self, attempt: Attempt, now: Now) -> None:
         if self.flying.pop(attempt.ordinal, None) is not None:
             attempt.note_answer()
+            attempt.let_go()
             attempt.record.ended_ms = now.mono_ms
             self.out.append(AttemptEnded(attempt.record))
 

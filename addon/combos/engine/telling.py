@@ -54,4 +54,6 @@ def unsayable(error: ProxyError) -> Refused:
     """An answer that came and is none in the client's format; `error` says why."""
     names = frozenset({ERROR_TYPE})
     facts = FailureFacts(error.status, ERROR_TYPE, names, ERROR_TYPE, message=error.message)
+    # It is kept and not raised again: the tracebacks on it would keep the whole turn.
+    error.__traceback__ = error.__cause__ = error.__context__ = None
     return Refused(facts, Lost(error), error.code)

@@ -75,6 +75,8 @@ class Turn:
             return [Relay(data)] if data else []
         if not self._client.finished:
             self._dispatch(event, now)
+            if self._client.finished:
+                self._timers.clear()  # they refer back to the turn
         return self._client.take()
 
     def charge(self, attempt: int) -> Denial | None:
