@@ -119,6 +119,8 @@ def test_what_a_scrape_reads(world: World) -> None:
 
 
 def test_looks_at_the_configuration_are_counted(world: World) -> None:
+    assert world.value("combos_config_last_reload_successful") == 1
+    assert world.value("combos_config_last_reload_timestamp_seconds") == AT / 1000
     world.path.write_text("{")
     world.live.reload()
     assert world.value("combos_config_last_reload_successful") == 0

@@ -85,8 +85,9 @@ def test_the_configuration_shows_whether_it_could_be_used() -> None:
     metrics = Metrics()
     metrics.configuration(Change.LOADED, Now(0, AT))
     assert value(metrics, "combos_config_last_reload_successful") == 1
-    metrics.configuration(Change.INVALID, Now(0, AT + 5_000))
-    assert value(metrics, "combos_config_last_reload_successful") == 0
+    for change in (Change.INVALID, Change.MISSING):
+        metrics.configuration(change, Now(0, AT + 5_000))
+        assert value(metrics, "combos_config_last_reload_successful") == 0
     assert value(metrics, "combos_config_last_reload_timestamp_seconds") == AT / 1000
 
 

@@ -121,5 +121,25 @@ def test_a_home_folder_is_expanded(tmp_path: Path, clock: Clock, monkeypatch: py
     assert clock.files().read("~/auth.json") == Account("one")
 
 
+def test_why_an_account_is_not_used_is_said_once_until_it_changes(tmp_path: Path, clock: Clock) -> None:
+    said: list[str] = []
+    files = AccountFiles(lambda: clock.s, lambda: clock.ms, said.append)
+    path = tmp_path / "auth.json"
+    for _ in range(3):
+        files.read(str(path))
+        clock.s += LOOK_S
+    assert len(said) == 1
+    assert "No such file" in said[0]
+    write(path, "secret-token", expires_at=NOW_MS + 60_000)
+    files.read(str(path))
+    assert len(said) == 1
+    clock.ms += 60_000
+    files.read(str(path))
+    files.read(str(path))
+    assert len(said) == 2
+    assert "expired" in said[1]
+    assert "secret-token" not in "".join(said)
+
+
 def test_no_token_shows_itself() -> None:
     assert "secret" not in repr(Account("secret", "acct-secret"))

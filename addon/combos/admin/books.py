@@ -38,6 +38,8 @@ class Books(LiveSources):
         self.metrics = Metrics()
         self.metrics.watch(LiveCollector(self))
         self._spans: Spans | None = None
+        if live.registry.generation and live.is_writable:  # it was read before anybody could observe it
+            self._configuration(Change.LOADED)
         live.observe(self._configuration)
 
     # -- entering

@@ -90,7 +90,7 @@ class Metrics:
 
     def configuration(self, change: Change, now: Now) -> None:
         """The file was looked at and something came of it."""
-        is_good = change is not Change.INVALID
+        is_good = change is Change.LOADED
         self._reload.set(int(is_good))
         if is_good:
             self._reloaded.set(now.epoch_ms / 1000)

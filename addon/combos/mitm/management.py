@@ -30,7 +30,7 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         unusable=lambda provider: service.unusable(provider, may_forward=True),
         reload=reload,
         sender=service.upstream,
-        secrets=service.own_credentials,
+        secrets=service.question_credentials,
         environ=service.environ,
         discovered=lambda: discovery.rows,
         discovery_problems=lambda: discovery.problems,

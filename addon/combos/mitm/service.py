@@ -17,6 +17,7 @@ from combos.admin.live_config import LiveConfig
 from combos.core import errors
 from combos.core.facts import Headers, Now
 from combos.core.keychain import keychain_names
+from combos.core.pools import kind_of
 from combos.core.quota import binding_of
 from combos.core.recall import LaneKey
 from combos.core.registry import Combo, ComboRoute, Provider, Registry
@@ -45,7 +46,7 @@ from combos.upstream.accounts import AccountFiles
 from combos.upstream.credentials import SystemKeychain
 from combos.upstream.decision import Decider
 from combos.upstream.discovery import Discovery
-from combos.upstream.members import Member, members_of
+from combos.upstream.members import Member, members_of, with_beta
 from combos.upstream.pool import PooledUpstream
 from combos.upstream.quota import QuotaProbes
 from combos.upstream.selfloop import OwnAddresses
@@ -69,7 +70,11 @@ class Service:
         self.now: Callable[[], Now] = clock
         self.activity = Activity()
         self.keychain = SystemKeychain(lambda text: logger.warning(f"combos: {text}"))
-        self.accounts = AccountFiles(lambda: self.now().mono_ms / 1000, lambda: self.now().epoch_ms)
+        self.accounts = AccountFiles(
+            lambda: self.now().mono_ms / 1000,
+            lambda: self.now().epoch_ms,
+            lambda text: logger.warning(f"combos: {text}"),
+        )
         self.pooled = PooledUpstream(
             self.upstream, self.state.pools, self.state.quota, self.members_of, lambda: self.now()
         )
@@ -78,7 +83,7 @@ class Service:
         )
         self.state.quota.bind = self._quota_binding
         self.books = Books(config, self.state, lambda: self.now())
-        self.model_lists = ModelLists(Discovery(self.upstream, self.own_credentials))
+        self.model_lists = ModelLists(Discovery(self.upstream, self.question_credentials))
         self.decider = Decider(self.upstream, lambda: Secrets(self.environ, self.keychain), self._invoke)
         self._services = Services(
             self.pooled, lambda: self.now(), self._finished, self.decider.answer, lambda: self.settings.response_headers
@@ -150,6 +155,12 @@ class Service:
     def own_credentials(self, provider: Provider) -> Headers:
         """The secret headers for a provider where no client is involved."""
         return credentials.auth_headers(provider, self.environ, None, self.keychain, self.accounts)
+
+    def question_credentials(self, provider: Provider) -> Headers:
+        """The secret headers for a question that is no request of a client: a model list, a connection test."""
+        kind = kind_of(provider.config)
+        members = self.members_of(provider) if kind is not None else ()
+        return with_beta(members[0].headers, kind) if members and kind is not None else self.own_credentials(provider)
 
     def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
         """The secret headers, with those of the caller where the provider takes them."""

@@ -45,19 +45,32 @@ class _Seen:
 
 
 class AccountFiles:
-    """The token files of one process. `clock` gives monotonic seconds, `epoch_ms` the wall clock."""
+    """The token files of one process. `clock` gives monotonic seconds, `epoch_ms` the wall clock; `warn` is told once
+    why a file cannot be used, and again when that changes."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         epoch_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._clock = clock
         self._epoch_ms = epoch_ms
+        self._warn = warn
         self._seen: dict[str, _Seen] = {}
+        self._said: dict[str, str] = {}
 
     def read(self, path: str) -> Account | Unusable:
         """The account in a file, as it is now."""
+        found = self._read(path)
+        reason = found.reason if isinstance(found, Unusable) else ""
+        if reason != self._said.get(path, ""):
+            self._said[path] = reason
+            if reason:
+                self._warn(f"the account in {path} is not used: {reason}")
+        return found
+
+    def _read(self, path: str) -> Account | Unusable:
         seen = self._seen.get(path)
         now = self._clock()
         if seen is None or now - seen.looked_at >= LOOK_S:
