@@ -64,12 +64,31 @@ def test_unknown_fields_are_refused_with_a_suggestion() -> None:
     [
         {"targets": [{"provider": "alpha", "model": "m"}]},
         {"targets": [{"provider": "beta", "model": "m"}], "strategy": "jev", "decisionModel": "alpha/m"},
-        {"targets": [{"provider": "beta", "model": "m"}], "strategy": "jev", "decisionProvider": "alpha"},
     ],
 )
 def test_a_provider_that_a_combo_names_stays(combo: dict[str, Any]) -> None:
     found = refusal(remove_provider, document(combos={"user": combo}), "alpha")
     assert (found.code, found.extra) == ("provider_has_dependent_combos", {"combos": ["user"]})
+
+
+def test_a_decision_service_that_a_combo_asks_stays() -> None:
+    row = {"adapter": "jev-decision", "baseUrl": "https://d.example/v1/systemone", "defaultModel": "m"}
+    combo = {"targets": [{"provider": "beta", "model": "m"}], "strategy": "jev", "decisionProvider": "row"}
+    made = document(providers={"row": row, "beta": provider()}, combos={"user": combo})
+    found = refusal(remove_provider, made, "row")
+    assert (found.code, found.extra) == ("provider_has_dependent_combos", {"combos": ["user"]})
+
+
+@pytest.mark.parametrize("model", ["al/m", "AL/m", "alone", "short", "AL/x/y", "usual"])
+def test_a_provider_that_a_decision_model_leads_to_stays(model: str) -> None:
+    alpha = provider(alias="Al", models=["alone"], modelAliases={"alone": "short"}, defaultModel="usual")
+    beta = {"targets": [{"provider": "beta", "model": "m"}]}
+    combos = {"user": {**beta, "strategy": "jev", "decisionModel": model}, "plain": beta}
+    made = document(providers={"alpha": alpha, "beta": provider(models=["other"])}, combos=combos)
+    found = refusal(remove_provider, made, "alpha")
+    assert (found.code, found.extra) == ("provider_has_dependent_combos", {"combos": ["user"]})
+    combos["user"]["decisionModel"] = "combo/plain"
+    assert list(remove_provider(made, "alpha").document["providers"]) == ["beta"]
 
 
 def test_the_last_and_the_default_provider_stay() -> None:

@@ -6,7 +6,9 @@ A bare native alias is never followed: the same word also means the dormant nati
 from collections.abc import Mapping
 from typing import Any
 
+from combos.core.config import ComboConfig, parse_config
 from combos.core.names import canonical_model, combo_id_of
+from combos.core.registry import DirectRoute, Registry, build_registry
 
 type Document = dict[str, Any]
 
@@ -63,14 +65,22 @@ def deciding_by(document: Document, names: tuple[str, ...]) -> list[str]:
 
 
 def using_provider(document: Document, provider: str) -> list[str]:
-    """Ids of the combos that name a provider: as a target, decision provider, or provider of the decision model."""
-    return [combo_id for combo_id, combo in document.get("combos", {}).items() if _uses(combo, provider)]
+    """Ids of the combos of a valid document that need a provider: as a target, to decide, for the model that does."""
+    registry = build_registry(parse_config(document), 0)
+    return [combo_id for combo_id, combo in registry.combos.items() if _uses(combo.config, registry, provider)]
 
 
-def _uses(combo: Mapping[str, Any], provider: str) -> bool:
-    targets = any(target["provider"] == provider for target in combo["targets"])
-    model = combo.get("decisionModel") or ""
-    return targets or combo.get("decisionProvider") == provider or model.startswith(f"{provider}/")
+def _uses(combo: ComboConfig, registry: Registry, provider: str) -> bool:
+    if combo.decision_provider == provider or any(target.provider == provider for target in combo.targets):
+        return True
+    model = combo.decision_model
+    if model is None:
+        return False
+    if model.startswith(f"{provider}/"):
+        return True
+    # By an alias, or as a bare id that one of the provider's lists answers for.
+    route = registry.resolve(model) or registry.resolve_bare(model)
+    return isinstance(route, DirectRoute) and route.target.provider_name == provider
 
 
 def _means(model: str, name: str) -> bool:
