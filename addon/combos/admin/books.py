@@ -38,8 +38,7 @@ class Books(LiveSources):
         self.metrics = Metrics()
         self.metrics.watch(LiveCollector(self))
         self._spans: Spans | None = None
-        if live.registry.generation and live.is_writable:  # it was read before anybody could observe it
-            self._configuration(Change.LOADED)
+        self._note_loaded()
         live.observe(self._configuration)
 
     # -- entering
@@ -68,6 +67,7 @@ class Books(LiveSources):
 
     async def open(self) -> None:
         """Take over what the ledger knows of the current day and month. What is spent meanwhile is kept."""
+        self._note_loaded()
         spending = self._state.spending
         day, month = spending.look(self._now().epoch_ms)
         try:
@@ -95,6 +95,11 @@ class Books(LiveSources):
     def lost(self) -> int:
         """Records that were not written."""
         return self.ledger.lost
+
+    def _note_loaded(self) -> None:
+        """The first configuration came into force before anybody could observe it."""
+        if self._live.registry.generation and self._live.is_writable:
+            self._configuration(Change.LOADED)
 
     def _configuration(self, change: Change) -> None:
         self.metrics.configuration(change, self._now())
