@@ -32,7 +32,7 @@ FAULTS: tuple[FaultRow, ...] = (
     FaultRow(TransportFault.CLOSED, 502, "The upstream closed the connection before it answered."),
     FaultRow(TransportFault.IDLE_TIMEOUT, 504, "The upstream fell silent before its answer was complete."),
     FaultRow(TransportFault.TRUNCATED, 502, "The upstream's answer ended before it was complete."),
-    FaultRow(TransportFault.MALFORMED, 502, "The upstream's answer was not valid HTTP."),
+    FaultRow(TransportFault.MALFORMED, 502, "The upstream's answer was malformed."),
     FaultRow(TransportFault.TOO_LARGE, 502, "The upstream's answer was larger than this proxy accepts."),
     FaultRow(TransportFault.SELF_LOOP, 502, "The target's address leads back to this proxy."),
 )
