@@ -99,6 +99,20 @@ async def test_a_dry_put_changes_nothing(api: Stage) -> None:
     assert api.path.read_bytes() == before
 
 
+async def test_a_file_that_is_gone_is_not_begun_anew(api: Stage) -> None:
+    kept = api.path.read_bytes()
+    api.path.unlink()
+    refusal = assert_refused(
+        await api.call("PUT", "/api/combos", {"id": "x", "combo": {"targets": [TARGET]}}), 409, "config_invalid"
+    )
+    assert "put it back" in refusal["error"]
+    assert_refused(await api.call("DELETE", "/api/providers?name=beta"), 409, "config_invalid")
+    assert not api.path.exists()
+    assert set(api.live.registry.combos) == {"main", "other"}
+    api.path.write_bytes(kept)
+    assert (await api.call("DELETE", "/api/combos?id=other"))[0] == 200
+
+
 @pytest.mark.parametrize(
     ("body", "code", "text"),
     [

@@ -101,6 +101,15 @@ def test_a_directory_in_its_place(live: LiveConfig) -> None:
     assert "cannot be read" in str(live.problems[0])
 
 
+def test_a_pipe_in_its_place_keeps_nobody_waiting(live: LiveConfig) -> None:
+    before = live.registry
+    live.path.unlink()
+    os.mkfifo(live.path)
+    assert live.reload() is Change.INVALID
+    assert live.registry is before
+    assert "not a regular file" in str(live.problems[0])
+
+
 def test_a_missing_file_keeps_what_is_in_force(live: LiveConfig) -> None:
     before = live.registry
     live.path.unlink()
@@ -108,6 +117,23 @@ def test_a_missing_file_keeps_what_is_in_force(live: LiveConfig) -> None:
     assert live.reload() is Change.MISSING
     assert live.registry is before
     assert not live.has_moved()
+    assert live.is_gone
+    assert "is gone" in str(live.problems[0])
+    write(live, TWO)
+    assert not live.is_gone
+    assert live.reload() is Change.LOADED
+    assert live.problems == ()
+
+
+def test_a_bad_file_that_is_removed_is_bad_no_more(tmp_path: Path) -> None:
+    made = LiveConfig(tmp_path / "config.json")
+    made.path.write_text(BAD)
+    assert made.reload() is Change.INVALID
+    made.path.unlink()
+    assert made.reload() is Change.MISSING
+    assert (made.problems, made.is_gone) == ((), False)
+    made.adopt(json.loads(TWO))
+    assert not made.is_gone
 
 
 def test_listeners_are_told_of_every_swap_and_of_nothing_else(live: LiveConfig) -> None:

@@ -4,6 +4,7 @@ Decides when a new registry replaces the old one. What makes a configuration val
 """
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,8 @@ from combos.core.registry import Registry, build_registry
 type Listener = Callable[[Registry], None]
 type Observer = Callable[["Change"], None]
 type _Stat = tuple[int, int, int]
+
+_GONE = (ConfigProblem("", "is gone; the last good configuration stays in force"),)
 
 
 class Change(StrEnum):
@@ -51,6 +54,7 @@ class LiveConfig:
         self.path = path
         self.problems: tuple[ConfigProblem, ...] = ()
         self._registry = build_registry(parse_config({}), 0)
+        self._is_from_file = False
         self._seen = FileState()
         self._listeners: list[Listener] = []
         self._observers: list[Observer] = []
@@ -64,6 +68,11 @@ class LiveConfig:
     def is_writable(self) -> bool:
         """Whether the file may be rewritten: never over one that somebody has yet to mend."""
         return not self.problems
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether what is in force was read from a file that is no longer there."""
+        return self._is_from_file and not os.path.lexists(self.path)
 
     def subscribe(self, listener: Listener) -> None:
         """Call `listener` with every registry that comes into force from now on."""
@@ -87,10 +96,13 @@ class LiveConfig:
 
     def _reload(self) -> Change:
         stat = _stat(self.path)
+        if stat is not None and not self.path.is_file():  # a pipe would keep the reader waiting
+            return self._refuse(FileState(stat), (ConfigProblem("", "cannot be read: it is not a regular file"),))
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
             self._seen = FileState()
+            self.problems = _GONE if self._is_from_file else ()
             return Change.MISSING
         except OSError as error:
             return self._refuse(FileState(stat), (ConfigProblem("", f"cannot be read: {error.strerror}"),))
@@ -103,6 +115,7 @@ class LiveConfig:
     def adopt(self, document: object) -> None:
         """Put a document that does not come from the file into force. Raises `ConfigError`."""
         self._swap(parse_config(document))
+        self._is_from_file = False
 
     def _take(self, text: bytes, seen: FileState) -> Change:
         try:
@@ -111,6 +124,7 @@ class LiveConfig:
             return self._refuse(seen, error.problems)
         self._seen = seen
         self.problems = ()
+        self._is_from_file = True
         self._swap(config)
         return Change.LOADED
 

@@ -8,6 +8,7 @@ from combos.admin.activity import Activity
 from combos.admin.books import Books
 from combos.admin.destination_check import Resolve, resolve
 from combos.admin.live_config import Change, LiveConfig
+from combos.admin.refusal import conflict
 from combos.admin.store import ConfigStore, Document, Edit, Stored
 from combos.core.catalog import Discovered
 from combos.core.facts import Headers, Now
@@ -56,7 +57,13 @@ class Parts:
         return self.live.registry
 
     async def edit[T](self, change: Callable[[Document], Edit[T]]) -> Stored[T]:
-        """Change the file, off the event loop, and put it into force. Raises `RefusalError`."""
+        """Change the file, off the event loop, and put it into force. Raises `RefusalError`.
+
+        A file that is gone is not begun anew: it would hold this change and nothing of what is in force.
+        """
+        if self.live.is_gone:
+            message = f"{self.store.path} is gone while its configuration is in force; put it back first"
+            raise conflict(message, "config_invalid")
         stored = await asyncio.to_thread(self.store.edit, change)
         self.reload()
         return stored
