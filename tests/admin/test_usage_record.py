@@ -105,6 +105,18 @@ def test_texts_from_outside_are_bounded_and_masked(text: str, shown: str) -> Non
     assert made["upstreamError"] == (shown or None)
 
 
+def test_names_of_models_are_no_secrets_however_long_they_are() -> None:
+    model = "claude-sonnet-4-5-20250929"
+    text = f"The model {model} is overloaded, {model}. Not sk-0123456789 or claude-sonnet-4-5-20250930x"
+    record = turn(failure(model=model, error_message=text), reason=f"alpha/{model}: cooling")
+    record.requested_model = f"alpha/{model}--high"
+    made = usage_document(record, registry(), AT)
+    assert made["requestedModel"] == f"alpha/{model}--high"
+    assert made["reason"] == f"alpha/{model}: cooling"
+    shown = f"The model {model} is overloaded, {model}. Not **** or ****"
+    assert made["attempts"][0]["upstreamError"] == shown
+
+
 @given(st.text(max_size=2_000))
 def test_any_text_is_kept_on_one_bounded_line(text: str) -> None:
     assert len(clean(text)) <= TEXT_MAX

@@ -137,6 +137,19 @@ def test_resets_are_seconds_or_milliseconds(value: float, at: int | None) -> Non
     assert reset_ms(value) == at
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "percent"),
+    [
+        (Snapshot(NOW), 0),
+        (windows((10, None), (30, None), (None, None)), 30),
+        (windows(credits=Credits(percent=40)), 40),
+        (windows((None, 5)), 0),
+    ],
+)
+def test_members_are_ranked_by_what_is_fullest(snapshot: Snapshot, percent: float) -> None:
+    assert snapshot.used_percent == percent
+
+
 def test_a_partial_snapshot_keeps_what_it_does_not_speak_of() -> None:
     old = Snapshot(NOW, Window("five-hour", 10), Window("weekly", 20), credits=Credits(used=1))
     new = Snapshot(NOW + 5, Window("five-hour", 15))

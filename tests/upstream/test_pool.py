@@ -175,6 +175,14 @@ async def test_a_pool_of_accounts_refuses_by_itself_while_all_rest(world: Start)
     assert on.asked == ["a", "b"]
 
 
+async def test_a_pool_without_a_usable_account_sends_nothing() -> None:
+    pooled = over(Answering(), "")
+    request = outbound("https://api.anthropic.com", **FIELDS[PoolKind.ANTHROPIC])
+    answer = await pooled.send(request, PATIENT, (), CHARGE)
+    assert (answer.status, answer.pool) == (429, PoolNote(PoolKind.ANTHROPIC, None))
+    assert b"no account of the pool can be used" in await body_of(answer)
+
+
 async def test_a_chatgpt_account_passes_on_once(world: Start) -> None:
     async with world(BUSY, LIMITED, kind=PoolKind.CODEX) as on:
         answer = await on.send()

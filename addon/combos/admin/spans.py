@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from yarl import URL
 
 from combos import __version__
-from combos.admin.usage_record import attempt_tokens, clean, served_attempt
+from combos.admin.usage_record import attempt_tokens, bounded, served_attempt
 from combos.core.config_provider import Adapter
 from combos.core.facts import Now
 from combos.core.registry import Registry
@@ -104,7 +104,7 @@ def _request(record: TurnRecord) -> Attributes:
         {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "combos",
-            "gen_ai.request.model": clean(record.requested_model),
+            "gen_ai.request.model": bounded(record.requested_model),
             "gen_ai.response.model": served.model if served is not None else None,
             "combos.combo": record.combo,
             "combos.request.id": record.id or None,
@@ -124,7 +124,7 @@ def _of_attempt(attempt: AttemptRecord, registry: Registry) -> Attributes:
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": _vendor(url.host, provider.config.adapter if provider else None, attempt.provider),
             "gen_ai.request.model": attempt.model,
-            "gen_ai.response.model": clean(attempt.response_model) if attempt.response_model else None,
+            "gen_ai.response.model": bounded(attempt.response_model) if attempt.response_model else None,
             "gen_ai.usage.input_tokens": tokens.input,
             "gen_ai.usage.output_tokens": tokens.output,
             "server.address": url.host,

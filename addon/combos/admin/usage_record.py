@@ -25,6 +25,8 @@ _SECRETS = re.compile(
     r"(?i)\b(?:sk|pk|key|bearer|token|api[-_]?key)[-_:=\s]+\S*[\d*]\S*|(?=\S*\d)[A-Za-z0-9_\-+/.=*]{20,}"
 )
 
+_AROUND = ".=/"  # what may stand around a name without being part of it
+
 type Json = dict[str, Any]
 
 
@@ -43,11 +45,11 @@ def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Jso
         "requestId": record.id,
         "timestamp": epoch_ms,
         "combo": record.combo,
-        "requestedModel": clean(record.requested_model),
+        "requestedModel": bounded(record.requested_model),
         "resolvedModel": None if served is None else f"{served.provider}/{served.model}",
         "inboundProtocol": record.dialect.value if record.dialect else None,
         "outcome": record.outcome.value if record.outcome else None,
-        "reason": clean(record.reason) or None,
+        "reason": bounded(record.reason) or None,
         "status": record.status,
         "durationMs": _since(record.started_ms, record.ended_ms),
         "firstOutputMs": _since(record.started_ms, record.committed_ms) if served is not None else None,
@@ -81,10 +83,19 @@ def attempt_cost(attempt: AttemptRecord, registry: Registry) -> float | None:
     return cost_usd(price, attempt_tokens(attempt))
 
 
-def clean(text: str) -> str:
-    """A bounded text on one line, with whatever could be a credential masked."""
+def bounded(text: str) -> str:
+    """A name on one line, cut."""
+    return _UNPRINTABLE.sub(" ", text[: 4 * TEXT_MAX]).strip()[:TEXT_MAX]
+
+
+def clean(text: str, *known: str) -> str:
+    """A text on one line, cut, with whatever could be a credential masked; words that are `known` stay."""
+
+    def masked(found: re.Match[str]) -> str:
+        return found[0] if found[0].strip(_AROUND) in known else "****"
+
     line = _UNPRINTABLE.sub(" ", text[: 4 * TEXT_MAX])
-    return _SECRETS.sub("****", line).strip()[:TEXT_MAX]
+    return _SECRETS.sub(masked, line).strip()[:TEXT_MAX]
 
 
 def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry) -> Json:
@@ -98,13 +109,13 @@ def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry) -> 
         "account": attempt.account,
         "served": attempt is served_attempt(record),
         "status": attempt.status,
-        "result": clean(attempt.result) or None,
+        "result": bounded(attempt.result) or None,
         "rule": attempt.verdict.rule if attempt.verdict else None,
         "verdict": None if attempt.verdict is None else "hop" if attempt.verdict.hop else "stop",
         "cooldownMs": attempt.cooldown.ms if attempt.cooldown else None,
         "cooldownSource": attempt.cooldown.source if attempt.cooldown else None,
-        "errorCode": clean(attempt.error_code) or None,
-        "upstreamError": clean(attempt.error_message) or None,
+        "errorCode": bounded(attempt.error_code) or None,
+        "upstreamError": clean(attempt.error_message, attempt.model, record.requested_model) or None,
         "startedMs": attempt.started_ms - record.started_ms,
         "durationMs": _since(attempt.started_ms, attempt.ended_ms),
         "firstOutputMs": _since(attempt.started_ms, attempt.first_output_ms),

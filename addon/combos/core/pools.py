@@ -54,6 +54,7 @@ class PoolKind(StrEnum):
     OAUTH = "oauth"
 
 
+ACCOUNT_KINDS = frozenset({PoolKind.ANTHROPIC, PoolKind.CODEX, PoolKind.OAUTH})
 EXEMPT_KINDS = frozenset({PoolKind.ANTHROPIC, PoolKind.CODEX})
 """A 429 of one cooled account of these does not cool the combo's target."""
 

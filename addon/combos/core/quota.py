@@ -64,8 +64,9 @@ class Snapshot:
 
     @property
     def used_percent(self) -> float:
-        """The fullest window, for ranking accounts of one pool; 0 when nothing is known."""
-        return max((window.percent or 0.0 for window in self.windows), default=0.0)
+        """The fullest window or the credits, for ranking members of one pool; 0 when nothing is known."""
+        credits = (self.credits.percent or 0.0) if self.credits is not None else 0.0
+        return max((window.percent or 0.0 for window in self.windows), default=credits)
 
 
 class BadgeState(StrEnum):

@@ -14,7 +14,7 @@ from typing import Protocol
 from combos.core.config_provider import Adapter, AuthMode
 from combos.core.facts import Headers, Now
 from combos.core.ladder import CHATGPT_BASE_URL
-from combos.core.pools import PoolKind, PoolNote, kind_of, sends_per_attempt
+from combos.core.pools import ACCOUNT_KINDS, PoolKind, PoolNote, kind_of, sends_per_attempt
 from combos.core.registry import Provider
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.engine.pools import PoolBook, PoolTurn
@@ -118,6 +118,8 @@ class PooledUpstream:
         """Send and wait for the head; `secrets` are used where the provider has no pool. Raises `UpstreamFault`."""
         kind = kind_of(request.provider.config)
         members = {member.name: member for member in self.members(request.provider)} if kind is not None else {}
+        if kind in ACCOUNT_KINDS and not members:
+            return _refusal(PoolNote(kind, None), "no account of the pool can be used")
         if kind is None or not members:
             answer = await self.sender.send(request, timeouts, secrets)
             self._note_quota(request.provider, None, answer.headers)
@@ -138,7 +140,7 @@ class PooledUpstream:
         strategy = provider.config.api_key_pool_strategy
         name = turn.first(strategy, self.now(), lambda member: self.quota.used_percent(provider.name, member))
         if name is None:
-            return _refusal(kind)
+            return _refusal(PoolNote(kind, None), "every account of the pool is cooling")
         dressed = replace(request, headers=with_beta(request.headers, kind))
         while True:
             answer = await self.sender.send(dressed, timeouts, members[name].headers)
@@ -215,10 +217,10 @@ async def _held(answer: Answer) -> Held:
     return Held(answer.status, answer.headers, parts, answer)
 
 
-def _refusal(kind: PoolKind) -> Held:
-    """The pool's own refusal while all of its accounts rest. It states no delay: the target's own cooldown counts."""
-    error = {"type": "rate_limit_error", "message": "every account of the pool is cooling"}
+def _refusal(note: PoolNote, message: str) -> Held:
+    """The pool's own refusal without asking anybody. It states no delay: the target's own cooldown counts."""
+    error = {"type": "rate_limit_error", "message": message}
     body = json.dumps({"type": "error", "error": error}).encode()
     held = Held(429, ((b"content-type", b"application/json"),), [body], None)
-    held.pool = PoolNote(kind, None)
+    held.pool = note
     return held
