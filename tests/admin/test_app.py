@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from adminstage import AUTH, TOKEN, Stage, stage
 from combos.admin.app import AdminServer, PortInUseError
+from combos.admin.events import LISTENERS_MAX
 from combos.core.facts import Cooldown, Now, Scope, Verdict
 from combos.engine.record import AttemptRecord, Outcome, TurnRecord
 from combos.engine.state import PickedFrom
@@ -546,6 +547,20 @@ async def test_events_as_they_happen_and_again_after_a_break(api: Stage) -> None
         await answer.content.readline()
         await answer.content.readline()
         assert (await next_event(answer.content))[1]["id"] == turn["id"] + 1
+
+
+async def test_listeners_that_went_make_room_for_others(api: Stage) -> None:
+    async def full_house() -> list[Any]:
+        return [await api.client.get("/api/events", headers=AUTH) for _ in range(LISTENERS_MAX)]
+
+    there = await full_house()
+    assert_refused(await api.call("GET", "/api/events"), 503, "too_many_listeners")
+    for answer in there:
+        answer.close()
+    async with asyncio.timeout(5):  # the server has to hear of it
+        while (again := await api.client.get("/api/events", headers=AUTH)).status != 200:
+            await asyncio.sleep(0.01)
+    again.close()
 
 
 async def test_closing_ends_the_streams(api: Stage) -> None:

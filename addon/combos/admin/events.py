@@ -5,7 +5,7 @@ Publishing never waits and never fails. To be used inside one event loop.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -30,7 +30,8 @@ class TooManyListenersError(Exception):
 class Listener:
     """A place in the stream. Falls behind by at most `KEPT` events; older ones are lost to it."""
 
-    def __init__(self, backlog: Iterator[Event]) -> None:
+    def __init__(self, backlog: Iterator[Event], is_gone: Callable[[], bool]) -> None:
+        self.is_gone = is_gone
         self._waiting: deque[Event | None] = deque(backlog, maxlen=KEPT)
         self._woken = asyncio.Event()
 
@@ -64,16 +65,27 @@ class EventBus:
             listener.put(event)
 
     @contextmanager
-    def listen(self, after: int | None = None) -> Iterator[Listener]:
-        """Listen, from the event numbered `after` on if it is still known. Raises `TooManyListenersError`."""
+    def listen(self, after: int | None = None, is_gone: Callable[[], bool] = lambda: False) -> Iterator[Listener]:
+        """Listen, from the event numbered `after` on if it is still known. Raises `TooManyListenersError`.
+
+        Places of listeners that have gone (`is_gone`) without being noticed are given to others.
+        """
+        if len(self._listeners) >= LISTENERS_MAX:
+            self._drop_gone()
         if len(self._listeners) >= LISTENERS_MAX:
             raise TooManyListenersError
-        listener = Listener(event for event in self._latest if after is not None and event.number > after)
+        missed = (event for event in self._latest if after is not None and event.number > after)
+        listener = Listener(missed, is_gone)
         self._listeners.add(listener)
         try:
             yield listener
         finally:
             self._listeners.discard(listener)
+
+    def _drop_gone(self) -> None:
+        for listener in [listener for listener in self._listeners if listener.is_gone()]:
+            self._listeners.discard(listener)
+            listener.put(None)
 
     def close(self) -> None:
         """End the stream for everybody."""

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -77,7 +78,8 @@ class ServiceRoutes:
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events, after `Last-Event-ID` when given."""
         try:
-            with self._parts.activity.bus.listen(_after(request)) as listener:
+            # Who has gone is noticed when something is written; on a full house it is looked up.
+            with self._parts.activity.bus.listen(_after(request), partial(_is_gone, request)) as listener:
                 return await _stream(request, listener)
         except TooManyListenersError:
             return error(503, "too many listeners", "too_many_listeners")
@@ -108,6 +110,10 @@ async def _tell(response: web.StreamResponse, listener: Listener) -> None:
 def _frame(event: Event) -> bytes:
     data = json.dumps({"id": event.number, "kind": event.kind, "at": event.at, **event.data})
     return f"event: {event.kind}\nid: {event.number}\ndata: {data}\n\n".encode()
+
+
+def _is_gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 def _after(request: web.Request) -> int | None:
