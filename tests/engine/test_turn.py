@@ -267,6 +267,7 @@ def test_a_compressed_answer_is_read_and_given_compressed(world: World) -> None:
 def test_redirects_stop(world: World, status: int) -> None:
     play = started(world) >> [HeadReceived(0, status, ((b"location", b"http://elsewhere/"),)), Ended(0)]
     play << replies(status, b"") << discards(0) << finishes(Outcome.TERMINAL)
+    assert header(next(c for c in play.log if isinstance(c, Reply)), b"location") is None
     play.done()
 
 

@@ -169,3 +169,9 @@ def test_the_answering_model_is_the_requested_one() -> None:
     assert get(headers, "openai-model") == "combo/main"
     without = tuple(field for field in ANSWER if field[0] != b"OpenAI-Model")
     assert get(response_headers(without, requested_model="combo/main", keep_length=False), "openai-model") is None
+
+
+@pytest.mark.parametrize("name", ["location", "Location", "content-location", "refresh", "set-cookie", "alt-svc"])
+def test_an_answer_sends_the_client_nowhere(name: str) -> None:
+    answer = ((name.encode(), b"https://elsewhere.example/v1"), (b"x-kept", b"1"))
+    assert response_headers(answer, requested_model=None, keep_length=True) == ((b"x-kept", b"1"),)

@@ -69,6 +69,8 @@ _ROUTING_HINT = b"x-codex-routing-hint"
 _MODEL = b"openai-model"
 # Fields of an answer that bind the client to the target's host.
 _HOST_BOUND = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"strict-transport-security", b"public-key-pins"})
+# Fields that would send the client to a host of the target's choice, as a rule with its `x-api-key`: SDKs follow them.
+_LEADS_AWAY = frozenset({b"location", b"content-location", b"refresh"})
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _FORBIDDEN = re.compile(rb"[\r\n\0]")
@@ -135,7 +137,7 @@ def response_headers(
     `requested_model` goes into `openai-model` if the target sent that field; None removes it. `keep_length`: the body
     has the length that the target announced. `decoded`: the content coding was undone.
     """
-    dropped = _HOP_BY_HOP | _HOST_BOUND | _named_in_connection(target)
+    dropped = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY | _named_in_connection(target)
     if not keep_length or decoded:
         dropped |= {b"content-length"}
     if decoded:
