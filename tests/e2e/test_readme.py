@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,7 @@ def test_it_begins_with_what_it_is_and_is_not_and_the_two_commands() -> None:
 
 @pytest.mark.parametrize("command", sorted({command.split()[0] for command in COMMANDS}))
 def test_every_command_exists(command: str) -> None:
-    bin_folder = Path(shutil.which("mitmdump") or "").parent
-    here = [ROOT / command, ROOT / ".venv" / "bin" / command, bin_folder / command]
+    here = [ROOT / command, Path(sys.executable).parent / command]
     assert any(path.exists() for path in here) or shutil.which(command)
 
 
