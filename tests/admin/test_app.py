@@ -550,19 +550,30 @@ async def test_events_as_they_happen_and_again_after_a_break(api: Stage) -> None
 
 
 async def test_listeners_that_went_make_room_for_others(api: Stage) -> None:
-    async def full_house() -> list[Any]:
-        return [await api.client.get("/api/events", headers=AUTH) for _ in range(LISTENERS_MAX)]
+    server = AdminServer(api.server.parts)
+    host, port = await server.start("127.0.0.1", 0)
+    request = f"GET /api/events HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
 
-    there = await full_house()
-    assert_refused(await api.call("GET", "/api/events"), 503, "too_many_listeners")
-    for answer in there:
-        answer.close()
-    for _ in range(200):  # the server has to hear of it
-        async with api.client.get("/api/events", headers=AUTH) as again:
-            if again.status == 200:
+    async def listen() -> tuple[int, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(request)
+        return int((await reader.readline()).split()[1]), writer
+
+    try:
+        there = [await listen() for _ in range(LISTENERS_MAX)]
+        there.append(await listen())
+        assert [status for status, _ in there] == [200] * LISTENERS_MAX + [503]
+        for _, writer in there:
+            writer.transport.abort()
+        for _ in range(200):  # the server has to hear of it
+            status, writer = await listen()
+            writer.transport.abort()
+            if status == 200:
                 break
-        await asyncio.sleep(0.01)
-    assert again.status == 200
+            await asyncio.sleep(0.01)
+        assert status == 200
+    finally:
+        await server.close()
 
 
 async def test_closing_ends_the_streams(api: Stage) -> None:
