@@ -145,6 +145,21 @@ def test_traces_are_made_only_when_they_are_wanted(world: World, monkeypatch: py
     assert len(seen) == 1
 
 
+def test_a_book_that_fails_is_a_warning_and_the_others_are_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no metrics today")
+
+    monkeypatch.setattr(world.books.metrics, "turn", broken)
+    world.enter(turn(attempt(), combo=None), turn(attempt(), combo=None))
+    assert world.books.ledger.flush()
+    with reading(world.path.parent / LEDGER_NAME) as ledger:
+        assert len(records(ledger, 5)) == 2
+    assert world.is_over("alpha", None)
+    assert "no metrics today" in caplog.text
+
+
 def test_a_missing_package_for_traces_is_one_warning(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

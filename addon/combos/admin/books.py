@@ -48,13 +48,26 @@ class Books(LiveSources):
         if not counts_in_ledger(record):
             return
         now = self._now()
+        for enter in (self._into_ledger, self._into_metrics, self._into_account, self._into_traces):
+            try:
+                enter(record, registry, now)
+            except Exception:  # a request that was served does not fail for its books
+                logger.warning("combos: a finished request could not be entered into the books", exc_info=True)
+
+    def _into_ledger(self, record: TurnRecord, registry: Registry, now: Now) -> None:
         self.ledger.add(Entry(record, registry, now.epoch_ms))
+
+    def _into_metrics(self, record: TurnRecord, registry: Registry, _now: Now) -> None:
         self.metrics.turn(record, registry)
+
+    def _into_account(self, record: TurnRecord, registry: Registry, now: Now) -> None:
         budgets = registry.config.budgets
         if budgets.providers or budgets.combos:
             for attempt in record.attempts:
                 cost, tokens = attempt_cost(attempt, registry), attempt_tokens(attempt).spent
                 self._state.spending.add(attempt.provider, record.combo, cost, tokens, now.epoch_ms)
+
+    def _into_traces(self, record: TurnRecord, registry: Registry, now: Now) -> None:
         if self._spans is not None:
             self._spans.turn(record, registry, now)
 
