@@ -69,7 +69,7 @@ _ROUTING_HINT = b"x-codex-routing-hint"
 _MODEL = b"openai-model"
 # Fields of an answer that bind the client to the target's host.
 _HOST_BOUND = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"strict-transport-security", b"public-key-pins"})
-# Fields that would send the client to a host of the target's choice, as a rule with its `x-api-key`: SDKs follow them.
+# Fields that would send the client, and what it asked, to an address of the target's choice: SDKs follow redirects.
 _LEADS_AWAY = frozenset({b"location", b"content-location", b"refresh"})
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")

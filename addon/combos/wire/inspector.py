@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import orjson
 
 from combos.core.facts import Dialect
+from combos.wire.json_text import loads
 from combos.wire.sse import MAX_FRAME_BYTES, SseEvent, SseFramer, parse_frame
 from combos.wire.terminal import FailureTerminal, Terminal
 from combos.wire.usage import flat_usage, merge_usage
@@ -88,7 +89,7 @@ class StreamInspector(ABC):
 
     def _parse(self, data: bytes) -> Payload | None:
         try:
-            payload = orjson.loads(data)
+            payload = loads(data)
         except orjson.JSONDecodeError:
             return None
         return payload if isinstance(payload, dict) else None

@@ -12,6 +12,7 @@ from combos.core.errors import bad_request
 from combos.core.facts import Dialect, Headers, Surface
 from combos.wire import encrypted_task
 from combos.wire import headers as fields
+from combos.wire.json_text import loads
 from combos.wire.splice import sole_member
 
 _SURFACES: dict[str, tuple[Dialect, Surface]] = {
@@ -73,7 +74,7 @@ def peek_model(body: bytes) -> str | None:
     """
     span = sole_member(body, "model")
     try:
-        value = orjson.loads(body[span[0] : span[1]] if span is not None else body)
+        value = loads(body[span[0] : span[1]] if span is not None else body)
     except orjson.JSONDecodeError:
         return None
     model = value if span is not None else value.get("model") if isinstance(value, dict) else None
@@ -117,7 +118,7 @@ def _streams(path: str) -> bool:
 
 def _object(body: bytes) -> dict[str, object]:
     try:
-        document = orjson.loads(body)
+        document = loads(body)
     except orjson.JSONDecodeError:
         raise bad_request("Request body is not valid JSON") from None
     if not isinstance(document, dict):

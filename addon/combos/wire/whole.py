@@ -9,6 +9,7 @@ from combos.core.facts import Dialect
 from combos.wire.chat import OUTPUT_FIELDS, chat_error, finish_kind
 from combos.wire.gemini import candidate_has_output, gemini_kind, gemini_reason
 from combos.wire.inspector import Payload, as_list, as_mapping, as_text
+from combos.wire.json_text import loads
 from combos.wire.messages import stop_kind
 from combos.wire.terminal import FailureKind, FailureTerminal, SuccessTerminal, Terminal
 from combos.wire.usage import flat_usage
@@ -49,7 +50,7 @@ class WholeAnswer:
 def whole_answer(dialect: Dialect, body: bytes) -> WholeAnswer:
     """Read the decoded body of a 2xx answer that is not a stream. Never raises."""
     try:
-        document = orjson.loads(body)
+        document = loads(body)
     except orjson.JSONDecodeError:
         return WholeAnswer(FailureTerminal(dialect, "malformed"))
     if dialect is Dialect.GEMINI and isinstance(document, list) and len(document) == 1:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from combos.core.errors import ProxyError
+from combos.wire.json_text import loads
 
 type Json = dict[str, Any]
 
@@ -75,13 +76,13 @@ def dicts(value: object) -> list[tuple[int, Json]]:
 
 def load(data: bytes | str) -> Any:
     """Parse JSON. Raises ValueError only."""
-    return orjson.loads(data)
+    return loads(data.encode() if isinstance(data, str) else data)
 
 
 def load_object(data: bytes | str) -> Json | None:
     """The JSON object in `data`, or None when it is anything else."""
     try:
-        value = orjson.loads(data)
+        value = load(data)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
