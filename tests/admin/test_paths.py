@@ -39,3 +39,12 @@ def test_the_home_directory_may_be_a_tilde(monkeypatch: pytest.MonkeyPatch) -> N
         config_path(None, {"COMBOS_HOME": "~"}),
     ):
         assert found.path.parent == Path("/home/somebody")
+
+
+def test_the_name_of_no_account_is_taken_as_it_is() -> None:
+    for named in (
+        config_path("~nobody-at-all/c.json", {}),
+        config_path(None, {"COMBOS_CONFIG": "~nobody-at-all/c.json"}),
+    ):
+        assert named.path == Path("~nobody-at-all/c.json")
+    assert config_path(None, {"COMBOS_HOME": "~nobody-at-all"}).path == Path("~nobody-at-all/config.json")

@@ -63,9 +63,10 @@ def test_combos_are_added_to_a_list_that_is_given(path: Path, tmp_path: Path) ->
     assert models[1]["base_instructions"] == "You are Codex."
 
 
-def test_a_list_that_is_no_json(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["not json", "", "[" * 200_000, '{"a":' * 200_000])
+def test_a_list_that_is_no_json(path: Path, tmp_path: Path, text: str) -> None:
     base = tmp_path / "bundled.json"
-    base.write_text("not json")
+    base.write_text(text)
     done = run(path, "--codex", "--into", str(base))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "--into is not JSON" in done.stderr

@@ -135,3 +135,25 @@ def test_completion_is_silent_without_a_usable_file(home: Path) -> None:
         "COMBOS_CONFIG": str(home / "broken.json"),
     }  # fmt: skip
     assert CliRunner().invoke(main, [], env=environ, prog_name="ocx").output.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", "is not a JSON array of targets"),
+        (b"{}", "is not a JSON array of targets"),
+        (b"[1]", "is not a JSON array of targets"),
+        (b"\xff\xfe", "is not a JSON array of targets"),
+        (b"[" * 200_000, "is not a JSON array of targets"),
+        (b'[{"a":' * 200_000, "is not a JSON array of targets"),
+        (b'[{"provider":"a","provider":"b","model":"m"}]', "[0].provider: is written more than once"),
+    ],
+)
+def test_a_file_of_targets_that_cannot_be_read(home: Path, text: bytes, says: str) -> None:
+    file = home / "targets.json"
+    file.write_bytes(text)
+    arguments = ["combo", "set", "main", "--targets-file", str(file)]
+    done = CliRunner().invoke(main, arguments, env={"COMBOS_HOME": str(home), "COMBOS_CONFIG": None})
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert not (home / "config.json").exists()

@@ -19,9 +19,17 @@ class ConfigPath:
 def config_path(option: str | None, environ: Mapping[str, str]) -> ConfigPath:
     """First of: the option `combos_config`, `$COMBOS_CONFIG`, `$COMBOS_HOME/config.json`, `~/.combos/config.json`."""
     if option:
-        return ConfigPath(Path(option).expanduser(), "combos_config", chosen=True)
+        return ConfigPath(_expanded(option), "combos_config", chosen=True)
     if named := environ.get("COMBOS_CONFIG"):
-        return ConfigPath(Path(named).expanduser(), "COMBOS_CONFIG", chosen=True)
+        return ConfigPath(_expanded(named), "COMBOS_CONFIG", chosen=True)
     if home := environ.get("COMBOS_HOME"):
-        return ConfigPath(Path(home).expanduser() / CONFIG_NAME, "COMBOS_HOME", chosen=False)
+        return ConfigPath(_expanded(home) / CONFIG_NAME, "COMBOS_HOME", chosen=False)
     return ConfigPath(Path.home() / ".combos" / CONFIG_NAME, "default", chosen=False)
+
+
+def _expanded(text: str) -> Path:
+    """The home directory for `~`; the name of an account that does not exist is the name of a folder."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)

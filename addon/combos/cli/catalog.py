@@ -45,6 +45,6 @@ def _printed(body: bytes, *, as_json: bool) -> str:
     """The list for a reader or in one line. What was given with `--into` may be no JSON at all."""
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise click.ClickException("the list given with --into is not JSON") from None
     return json.dumps(document, indent=None if as_json else 2, ensure_ascii=False)

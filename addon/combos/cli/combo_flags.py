@@ -18,6 +18,7 @@ from combos.core.config_combo import (
     ReasoningEffortMode,
     Strategy,
 )
+from combos.core.config_text import object_of, repeated_keys
 from combos.core.config_types import Effort
 from combos.core.limits import (
     COOLDOWN_MAX_MS,
@@ -154,9 +155,12 @@ def flag_of(key: str) -> str:
 
 def _targets_in(path: Path) -> list[dict[str, Any]]:
     try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=object_of)
+    except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(target, dict) for target in found):
         raise click.UsageError(f"--targets-file: {path} is not a JSON array of targets")
+    repeated = next(repeated_keys(found), None)
+    if repeated is not None:
+        raise click.UsageError(f"--targets-file: {path}: {repeated}")
     return found
