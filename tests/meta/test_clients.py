@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "scripts" / "clients"
-TOOLS = ("bash", "cat", "dirname", "env", "grep", "mkdir", "mktemp", "rm", "tee")
+TOOLS = ("bash", "cat", "cksum", "dirname", "env", "grep", "mkdir", "mktemp", "rm", "tee")
 STUB = "#!/bin/bash\n"
 
 
@@ -43,6 +43,7 @@ def installed(checkout: Path) -> None:
     """npm and Python that do nothing but note what they were asked for."""
     executable(checkout.parent / "bin" / "npm", f'{STUB}echo "$*" >> "$HOME/npm-calls"\n')
     python = f'{STUB}case "$1" in *codex.py) echo "ok      codex: a"; echo "ok      codex: b";; '
+    python += '*mocks.py) echo "ok      mocks: d";; -m) echo "$*" >> "$HOME/pip-calls";; '
     python += '*) echo "FAILED  claude: c: why"; exit 1;; esac\n'
     executable(checkout / ".venv" / "bin" / "python", python)
 
@@ -52,13 +53,16 @@ def test_a_setup_that_fails_is_no_reason_to_skip(checkout: Path) -> None:
     assert run(checkout).returncode == 1
 
 
-def test_without_npm_it_says_so_and_goes_on(checkout: Path) -> None:
+def test_without_npm_it_says_so_and_goes_on_with_what_needs_none(checkout: Path) -> None:
+    installed(checkout)
+    (checkout.parent / "bin" / "npm").unlink()
     done = run(checkout)
     assert done.returncode == 0
     assert "npm is not on PATH" in done.stderr
+    assert "aimock cannot be installed" in done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("skipped  ")
-    assert lines[-1] == "0 passed, 0 failed"
+    assert lines[0].startswith("skipped  the real clients")
+    assert lines[1:] == ["ok      mocks: d", "1 passed, 0 failed"]
 
 
 def test_versions_are_pinned_and_installed_once(checkout: Path) -> None:
@@ -78,11 +82,27 @@ def test_checks_are_counted_and_a_failed_one_fails_the_run(checkout: Path) -> No
         "ok      codex: a",
         "ok      codex: b",
         "FAILED  claude: c: why",
-        "2 passed, 1 failed",
+        "ok      mocks: d",
+        "3 passed, 1 failed",
     ]
+
+
+def test_mock_providers_are_pinned_and_installed_once(checkout: Path) -> None:
+    installed(checkout)
+    for _ in range(2):
+        assert run(checkout, "mocks").returncode == 0
+    (call,) = (checkout.parent / "npm-calls").read_text().splitlines()
+    assert call.endswith("@copilotkit/aimock@1.43.0")
+    (call,) = (checkout.parent / "pip-calls").read_text().splitlines()
+    assert "--require-hashes --target .venv/mocks/llmock -r scripts/clients/mocks.lock" in call
+    assert "llmock==0.2.2" in (CLIENTS / "mocks.lock").read_text()
+    assert "://" not in (CLIENTS / "mocks.lock").read_text(), "no index address"
 
 
 def test_continuous_integration_runs_them_after_the_tests() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     assert lines[-2:] == ["./scripts/test", "exec ./scripts/clients/run"]
-    assert all(os.access(path, os.X_OK) for path in (ROOT / ".ci" / "run", CLIENTS / "run", CLIENTS / "install"))
+    assert all(
+        os.access(path, os.X_OK)
+        for path in (ROOT / ".ci" / "run", *(CLIENTS / name for name in ("run", "install", "mocks")))
+    )

@@ -127,7 +127,8 @@ def _states(facts: RequestFacts) -> Iterator[str]:
             blocks = _within(document.get("messages"), "content")
             found = (block.get("signature") or block.get("data") for block in blocks)
         case Dialect.GEMINI:
-            found = (part.get("thoughtSignature") for part in _within(document.get("contents"), "parts"))
+            parts = _within(document.get("contents"), "parts")
+            found = (part.get("thoughtSignature") or part.get("thought_signature") for part in parts)
         case Dialect.CHAT:
             return
     yield from (state for state in found if isinstance(state, str))

@@ -1,12 +1,15 @@
 """What a client may ask and a target of another dialect cannot do: refused with its name, or dropped and named."""
 
+import json
+
 import pytest
 
 from combos.core.facts import Dialect
-from combos.wire.translate import Unsupported, scrub
+from combos.wire.translate import Unsupported, opaque, scrub
 from combos.wire.translate.fields import FIELDS, HANDLED, REFUSED, Field
+from combos.wire.translate.ir import Opaque
 from combos.wire.translate.requests import PARSERS, RENDERERS
-from translations import DIALECTS, Json, ask, profile, translate
+from translations import CORPUS, DIALECTS, Json, ask, profile, translate
 
 R, C, M, G = DIALECTS
 HI = {"role": "user", "content": "Hi"}
@@ -262,3 +265,35 @@ def test_documents_of_text_become_text(target: Dialect) -> None:
     if target is not M:
         text = translate(document, M, target).body.decode()
         assert all(word in text for word in ("Plain.", "Inner.", "T (s)", "Found.", "[tool grep]"))
+
+
+def snake(value: object) -> object:
+    """A Gemini request in the other spelling of its fields; what is the client's own stays as it is."""
+    if isinstance(value, list):
+        return [snake(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    own = {"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"}
+    words = {key: "".join(f"_{c.lower()}" if c.isupper() else c for c in key) for key in value}
+    return {words[key]: inner if key in own else snake(inner) for key, inner in value.items()}
+
+
+@pytest.mark.parametrize("name", ["tools", "schema"])
+@pytest.mark.parametrize("target", [R, C, M])
+def test_gemini_fields_may_be_spelled_with_underscores(name: str, target: Dialect) -> None:
+    document: Json = json.loads((CORPUS / "requests" / f"gemini.{name}.json").read_text())
+    spelled = snake(document)
+    assert isinstance(spelled, dict)
+    assert "generation_config" in spelled
+    one, two = translate(document, G, target), translate(spelled, G, target)
+    assert (one.body, len(one.dropped)) == (two.body, len(two.dropped))
+
+
+def test_the_other_spelling_of_a_signature_is_cleaned_too() -> None:
+    part = {"text": "a", "thought_signature": "sig"}
+    document = {"contents": [{"role": "model", "parts": [part]}]}
+    assert scrub(document, G, profile(G)) == {}
+    assert scrub(document, G, profile(G), "elsewhere")["contents"][0]["parts"] == [{"text": "a"}]
+    sealed = opaque.to_gemini_slot(opaque.seal(Opaque(G, "mine"), "google/x"))
+    known = {"contents": [{"role": "model", "parts": [{**part, "thought_signature": sealed}]}]}
+    assert scrub(known, G, profile(G))["contents"][0]["parts"] == [{"text": "a", "thought_signature": "mine"}]

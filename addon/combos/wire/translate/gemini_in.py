@@ -4,6 +4,7 @@ Model and streaming stand in the URL, so `stream` is set by the caller. Raises U
 cached content, provider-side tools and files by address of the provider.
 """
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -34,6 +35,7 @@ _HANDLED = frozenset(
         "responseJsonSchema", "responseSchema", "thinkingConfig", "responseModalities",
     }
 )  # fmt: skip
+_WORD = re.compile("_([a-z])")
 _TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 
 
@@ -61,12 +63,27 @@ class _Ids:
         return queue.popleft() if queue else f"call_0_{toolset.digest8(name)}"
 
 
+def _camel(value: object) -> Json:
+    """An object of the API with its members in the usual spelling: `inline_data` is taken as well as `inlineData`."""
+    found = as_dict(value)
+    for key in found:
+        if "_" in key:
+            usual = {key: inner for key, inner in found.items() if "_" not in key}
+            return {_WORD.sub(_capital, key): inner for key, inner in found.items() if "_" in key} | usual
+    return found
+
+
+def _capital(word: re.Match[str]) -> str:
+    return word[1].upper()
+
+
 def parse(document: Json) -> Request:
     """The request in `document`. Raises Unsupported."""
+    document = _camel(document)
     request = Request(summary=None)
     if document.get("cachedContent"):
         raise Unsupported("cachedContent", "refers to state kept by another provider")
-    system = as_dict(document.get("systemInstruction") or document.get("system_instruction"))
+    system = as_dict(document.get("systemInstruction"))
     request.add_system("".join(as_str(part.get("text")) for _index, part in dicts(system.get("parts"))))
     for _index, tool in dicts(document.get("tools")):
         _tools(tool, request)
@@ -74,8 +91,8 @@ def parse(document: Json) -> Request:
     for index, content in dicts(document.get("contents")):
         _content(content, f"contents[{index}]", ids, request)
     request.tools = toolset.unique(request.tools)
-    _choice(as_dict(document.get("toolConfig") or document.get("tool_config")), request)
-    _settings(as_dict(document.get("generationConfig") or document.get("generation_config")), request)
+    _choice(_camel(document.get("toolConfig")), request)
+    _settings(_camel(document.get("generationConfig")), request)
     fields.note_unknown(document, _ME, request)
     return request
 
@@ -91,7 +108,7 @@ def _settings(config: Json, request: Request) -> None:
     request.top_k = as_int(config.get("topK"))
     request.stop = [text for text in as_list(config.get("stopSequences")) if isinstance(text, str)]
     _schema(config, request)
-    thinking = as_dict(config.get("thinkingConfig"))
+    thinking = _camel(config.get("thinkingConfig"))
     budget = as_int(thinking.get("thinkingBudget"))
     request.effort = effort.known(as_str(thinking.get("thinkingLevel")).lower())
     if request.effort is None and budget is not None:
@@ -133,7 +150,8 @@ def _tools(tool: Json, request: Request) -> None:
     for kind in tool:
         if kind not in ("functionDeclarations", "function_declarations"):
             toolset.hosted(kind, _ME, request.dropped)
-    for _index, entry in dicts(tool.get("functionDeclarations") or tool.get("function_declarations")):
+    for _index, declared in dicts(_camel(tool).get("functionDeclarations")):
+        entry = _camel(declared)
         schema = entry.get("parametersJsonSchema")
         if not isinstance(schema, dict):
             schema = as_dict(lower_types(entry.get("parameters")))
@@ -144,7 +162,7 @@ def _tools(tool: Json, request: Request) -> None:
 
 
 def _choice(config: Json, request: Request) -> None:
-    calling = as_dict(config.get("functionCallingConfig") or config.get("function_calling_config"))
+    calling = _camel(config.get("functionCallingConfig"))
     mode = _MODES.get(as_str(calling.get("mode")))
     names = tuple(name for name in as_list(calling.get("allowedFunctionNames")) if isinstance(name, str))
     if mode is Mode.REQUIRED and len(names) == 1:
@@ -162,6 +180,7 @@ def _content(content: Json, where: str, ids: _Ids, request: Request) -> None:
 
 
 def _part(part: Json, where: str, ids: _Ids) -> list[Part]:
+    part = _camel(part)
     signature = opaque.read(opaque.from_gemini_slot(part.get("thoughtSignature")), _ME)
     if part.get("thought") is True:
         return [Reasoning(as_str(part.get("text")), _placed(signature, "thought"))]
@@ -199,12 +218,12 @@ def _result(answer: Json, where: str, ids: _Ids) -> Result:
     text = value if isinstance(value, str) else dump_str(value)
     parts: list[Text | Media] = [Text(text)]
     for index, part in dicts(answer.get("parts")):
-        parts.append(_inline(as_dict(part.get("inlineData")), f"{where}.functionResponse.parts[{index}]"))
+        parts.append(_inline(as_dict(_camel(part).get("inlineData")), f"{where}.functionResponse.parts[{index}]"))
     return Result(ids.of_result(name, as_str(answer.get("id"))), parts, "error" in response)
 
 
 def _inline(inline: Json, where: str) -> Media:
-    media_type = as_str(inline.get("mimeType"))
+    media_type = as_str(inline.get("mimeType") or inline.get("mime_type"))
     if not media_type.startswith("image/") and media_type != "application/pdf":
         raise Unsupported(where, f"has media type {media_type!r}")
     return Media(media_type.startswith("image/"), where, media_type, as_str(inline.get("data")))

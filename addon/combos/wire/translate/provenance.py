@@ -156,8 +156,13 @@ def _content(content: Any, profile: TargetProfile, native_from: str | None) -> A
     return {**content, "parts": kept} if kept else None
 
 
+_GEMINI_SLOTS = ("thoughtSignature", "thought_signature")
+"""The API takes both spellings of its fields."""
+
+
 def _part(part: Any, profile: TargetProfile, native_from: str | None) -> Any:
-    blob = opaque.from_gemini_slot(as_dict(part).get("thoughtSignature"))
+    found = as_dict(part)
+    blob = opaque.from_gemini_slot(next((found[slot] for slot in _GEMINI_SLOTS if slot in found), None))
     if not isinstance(blob, str) or not blob:
         return part
     if not opaque.is_sealed(blob):
@@ -172,11 +177,16 @@ def _unsigned(part: Json) -> Json | None:
     """The part without its signature; a thought is worth nothing without it."""
     if part.get("thought") is True:
         return None
-    return {key: value for key, value in part.items() if key != "thoughtSignature"}
+    return _without_slot(part)
+
+
+def _without_slot(part: Json) -> Json:
+    return {key: value for key, value in part.items() if key not in _GEMINI_SLOTS}
 
 
 def _signed(part: Json, state: Opaque) -> Json:
-    return {**part, "thoughtSignature": state.blob}
+    slot = next(slot for slot in _GEMINI_SLOTS if slot in part)
+    return {**part, slot: state.blob}
 
 
 def _chat(_document: Json, _profile: TargetProfile, _native_from: str | None) -> Mapping[str, Any]:
