@@ -86,14 +86,19 @@ async def mitmdump(
     document: Mapping[str, Any] | None = None,
     script: Path = ADDON,
     environ: Mapping[str, str] | None = None,
+    tool: str = "mitmdump",
+    admin: str = "",
 ) -> AsyncIterator[ProxyProcess]:
-    """Start mitmdump with the addon on an ephemeral port; `document` None leaves it without a configuration file."""
+    """Start mitmdump with the addon on an ephemeral port; `document` None leaves it without a configuration file.
+
+    `tool` may be another of mitmproxy's; `admin` is where the management listens, by default nowhere.
+    """
     _prepare(home, document)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COMBOS_")}
     options = ["-p", "0", "--listen-host", "127.0.0.1", "--set", f"confdir={confdir}"]
     process = await asyncio.create_subprocess_exec(
-        MITMDUMP,
-        *("-s", str(script), *options, "--set", "combos_admin_listen=", *arguments),
+        MITMDUMP.with_name(tool),
+        *("-s", str(script), *options, "--set", f"combos_admin_listen={admin}", *arguments),
         env={**kept, "COMBOS_HOME": str(home), "PYTHONUNBUFFERED": "1", **(environ or {})},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

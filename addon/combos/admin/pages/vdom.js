@@ -1,6 +1,8 @@
 // Draws a tree of plain objects and changes the document only where it differs, so that focus and selection survive.
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate"]);
+// Nodes whose `onmount` is due when the drawing is in the document.
+const mounted = [];
 const SVG = "http://www.w3.org/2000/svg";
 
 /** A node: `h("button", {class: "x", onclick: f, key: 1}, "text", …)`. Null, false and true children are dropped. */
@@ -23,6 +25,7 @@ export function render(root, next) {
   const made = flat([next]);
   patchChildren(root, root.drawn || [], made, false);
   root.drawn = made;
+  for (const node of mounted.splice(0)) node.props.onmount(node.dom);
   if (focused && focused !== document.activeElement && focused.isConnected && focused !== document.body) {
     focused.focus({ preventScroll: true });
   }
@@ -44,7 +47,7 @@ function patchChildren(parent, before, next, svg) {
     else create(node, svg);
     if (node.dom === cursor) cursor = cursor.nextSibling;
     else parent.insertBefore(node.dom, cursor);
-    if (!old) node.props?.onmount?.(node.dom);
+    if (!old && node.props?.onmount) mounted.push(node);
   }
 }
 
