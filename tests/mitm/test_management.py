@@ -7,12 +7,23 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from mitmproxy.http import HTTPFlow
 from mitmproxy.test import tflow, tutils
 
 from combos.mitm import management
 from combos.mitm.addon import Combos
 from mitm.harness import Proxy, running_proxy, settle
 from stage import Configured, Deferred
+
+
+class Flows:
+    """What is recorded."""
+
+    def __init__(self) -> None:
+        self.seen: list[HTTPFlow] = []
+
+    def response(self, flow: HTTPFlow) -> None:
+        self.seen.append(flow)
 
 
 def free_port() -> int:
@@ -30,28 +41,28 @@ def running(confdir: Path, addon: Combos, port: int) -> AbstractAsyncContextMana
 @pytest.mark.parametrize("host", ["ocx.local", "OCX.local."])
 def test_the_name_leads_to_the_listener(host: str) -> None:
     flow = tflow.tflow(req=tutils.treq(host=host, port=80, scheme=b"http"))
-    assert management.forward(flow, ("127.0.0.1", 10100))
+    assert management.forward(flow, ("127.0.0.1", 10100), str)
     assert flow.request.url == "http://127.0.0.1:10100/path"
     assert flow.request.headers["host"] == "127.0.0.1:10100"
 
 
 def test_an_ipv6_listener() -> None:
     flow = tflow.tflow(req=tutils.treq(host="ocx.local", port=80, scheme=b"http"))
-    assert management.forward(flow, ("::1", 10100))
+    assert management.forward(flow, ("::1", 10100), str)
     assert flow.request.headers["host"] == "[::1]:10100"
 
 
 @pytest.mark.parametrize(("host", "address"), [("ocx.local", None), ("example.com", ("127.0.0.1", 1))])
 def test_other_names_and_no_listener(host: str, address: tuple[str, int] | None) -> None:
     flow = tflow.tflow(req=tutils.treq(host=host, port=80, scheme=b"http"))
-    assert not management.forward(flow, address)
+    assert not management.forward(flow, address, str)
     assert flow.request.host == host
 
 
 def test_a_client_elsewhere_is_not_let_through() -> None:
     flow = tflow.tflow(req=tutils.treq(host="ocx.local", port=80, scheme=b"http"))
     flow.client_conn.peername = ("192.0.2.7", 4000)
-    assert not management.forward(flow, ("127.0.0.1", 10100))
+    assert not management.forward(flow, ("127.0.0.1", 10100), str)
     assert flow.request.host == "ocx.local"
 
 
@@ -68,6 +79,31 @@ async def test_health_through_the_listener_and_through_the_proxy(
             via = f"http://127.0.0.1:{proxy.port}"
             async with session.get("http://ocx.local/healthz", proxy=via) as through:
                 assert (await through.json())["port"] == port
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Combos-API-Key", "X-OpenCodex-API-Key"])
+async def test_no_recorded_flow_holds_the_token(
+    confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COMBOS_HOME", str(tmp_path))
+    monkeypatch.setenv("COMBOS_ADMIN_TOKEN", "canary-3f9d1c77aa")
+    addon, flows, port = Combos(), Flows(), free_port()
+    options = {"combos_admin_listen": f"127.0.0.1:{port}"}
+    async with running_proxy(confdir, Deferred(options), addon, Configured(addon), flows) as proxy:
+        await settle(lambda: addon.admin_address is not None)
+        scheme = "Bearer " if name == "Authorization" else ""
+        async with aiohttp.ClientSession() as session:
+            for token, status in (("canary-3f9d1c77aa", 200), ("canary-3f9d1c77aa", 200), ("wrong", 401)):
+                shown = {name: scheme + token}
+                via = f"http://127.0.0.1:{proxy.port}"
+                async with session.get("http://ocx.local/api/combos", proxy=via, headers=shown) as answer:
+                    assert answer.status == status
+            recorded = [flow.request.headers[name] for flow in flows.seen]
+            assert len(set(recorded)) == 3
+            assert "canary" not in "".join(recorded)
+            for text in recorded:
+                async with session.get(f"http://127.0.0.1:{port}/api/combos", headers={name: text}) as answer:
+                    assert answer.status == 401
 
 
 async def test_a_port_in_use_is_one_warning(

@@ -90,6 +90,10 @@ class AdminServer:
             await runner.cleanup()
         self.address = None
 
+    def stand_in(self, shown: str) -> str:
+        """What may be recorded of a text that a client shows as token; see `Gate.stand_in`."""
+        return self._gate.stand_in(shown)
+
     def routes(self) -> tuple[Route, ...]:
         """The table of what is served."""
         return self._routes
@@ -98,7 +102,7 @@ class AdminServer:
         self._routes = table(self.parts, lambda: self.address[1] if self.address else 0)
         public = {(route.method, route.path) for route in self._routes if route.public}
         public |= {(page.method, page.path) for page in pages}
-        gate = Gate(self._current_token, self._origins, lambda request: _place(request) in public)
+        self._gate = gate = Gate(self._current_token, self._origins, lambda request: _place(request) in public)
         app = web.Application(client_max_size=BODY_MAX, middlewares=[gate.check, as_errors])
         app.on_response_prepare.append(gate.seal)
         for route in self._routes:

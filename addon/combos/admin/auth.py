@@ -5,6 +5,8 @@ check pages of other sites, and without the token, which no page knows, nothing 
 """
 
 import hmac
+import secrets
+from collections import deque
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
@@ -17,6 +19,7 @@ from combos.core.destinations import classify_host
 OWN_HOST = "ocx.local"
 TOKEN_HEADERS = ("X-Combos-API-Key", "X-OpenCodex-API-Key")
 
+_STAND_INS_MAX = 256  # requests on their way at one time
 _METHODS = "GET, PUT, POST, PATCH, DELETE"
 _SECURITY = {
     "X-Frame-Options": "DENY",
@@ -38,6 +41,18 @@ class Gate:
         self._token = token
         self._origins = origins
         self._public = public
+        self._stand_ins: deque[str] = deque(maxlen=_STAND_INS_MAX)
+
+    def stand_in(self, shown: str) -> str:
+        """For the token, a text that opens once in its place: what is recorded on the way lets nobody in later.
+
+        Any other text stays as it is.
+        """
+        if not self._is_token(shown):
+            return shown
+        made = f"once_{secrets.token_urlsafe(32)}"
+        self._stand_ins.append(made)
+        return made
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -69,9 +84,21 @@ class Gate:
         except TokenError as exc:
             extra = {"reason": exc.reason, "hint": exc.hint}
             return error(503, "the management API has no token it could trust", "token_unusable", extra=extra)
-        if any(hmac.compare_digest(_bytes(shown), _bytes(token)) for shown in _presented(request)):
+        if any(_is_same(shown, token) or self._redeem(shown) for shown in _presented(request)):
             return None
         return error(401, "admin token required", "unauthorized")
+
+    def _is_token(self, shown: str) -> bool:
+        try:
+            return _is_same(shown, self._token())
+        except TokenError:
+            return False
+
+    def _redeem(self, shown: str) -> bool:
+        found = next((made for made in self._stand_ins if _is_same(shown, made)), None)
+        if found is not None:
+            self._stand_ins.remove(found)
+        return found is not None
 
     def _place_refusal(self, request: web.Request) -> web.Response | None:
         origin = request.headers.get("Origin")
@@ -91,6 +118,10 @@ def _presented(request: web.Request) -> list[str]:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     shown = [token.strip()] if scheme.lower() == "bearer" else []
     return shown + [request.headers[name] for name in TOKEN_HEADERS if name in request.headers]
+
+
+def _is_same(shown: str, token: str) -> bool:
+    return hmac.compare_digest(_bytes(shown), _bytes(token))
 
 
 def _bytes(text: str) -> bytes:

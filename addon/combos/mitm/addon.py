@@ -176,6 +176,10 @@ class Combos:
         """Where the management API listens, None when it does not."""
         return None if self._admin is None else self._admin.address
 
+    def admin_stand_in(self, shown: str) -> str:
+        """What may be recorded of a text that a client shows as the token of the management API."""
+        return shown if self._admin is None else self._admin.stand_in(shown)
+
     async def _start_demo(self, service: Service) -> None:
         self._demo = self._demo or SimulatedProviders()
         service.config.adopt(demo_document(await self._demo.start()))

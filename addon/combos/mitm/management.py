@@ -6,6 +6,7 @@ from collections.abc import Callable
 from mitmproxy.http import HTTPFlow
 
 from combos.admin.app import AdminServer, PortInUseError
+from combos.admin.auth import TOKEN_HEADERS
 from combos.admin.dashboard import page_routes
 from combos.admin.live_config import Change
 from combos.admin.parts import Parts
@@ -53,10 +54,11 @@ async def start(server: AdminServer, listen: tuple[str, int]) -> None:
         logger.info(f"combos: dashboard on http://{host}:{port}/ (`ocx dashboard` opens it signed in)")
 
 
-def forward(flow: HTTPFlow, address: tuple[str, int] | None) -> bool:
+def forward(flow: HTTPFlow, address: tuple[str, int] | None, stand_in: Callable[[str], str]) -> bool:
     """Send a request for `ocx.local` to the listener; False when it is for somebody else or nothing listens.
 
-    Only for clients on this machine: the listener is on loopback, and stays there.
+    Only for clients on this machine: the listener is on loopback, and stays there. The token goes on as what `stand_in`
+    makes of it, so that no recorded flow holds it.
     """
     if flow.request.host.rstrip(".").lower() != HOST_NAME or address is None:
         return False
@@ -65,4 +67,8 @@ def forward(flow: HTTPFlow, address: tuple[str, int] | None) -> bool:
     host, port = address
     flow.request.scheme, flow.request.host, flow.request.port = "http", host, port
     flow.request.host_header = f"{f'[{host}]' if ':' in host else host}:{port}"
+    for name in ("Authorization", *TOKEN_HEADERS):
+        if name in flow.request.headers:
+            scheme, blank, token = flow.request.headers[name].rpartition(" ")
+            flow.request.headers[name] = scheme + blank + stand_in(token)
     return True

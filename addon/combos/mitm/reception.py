@@ -27,6 +27,9 @@ class Host(Protocol):
     def admin_address(self) -> tuple[str, int] | None:
         """Where the management API listens, None when it does not."""
 
+    def admin_stand_in(self, shown: str) -> str:
+        """What may be recorded of a text that a client shows as the token of the management API."""
+
 
 class Reception:
     """A sub-addon with the hooks of a request's way. Attempt flows of our own are left alone."""
@@ -45,7 +48,7 @@ class Reception:
         service = self._host.service
         if service is None or flow.response or flow.error or attempt_flows.is_attempt(flow):
             return
-        if management.forward(flow, self._host.admin_address):
+        if management.forward(flow, self._host.admin_address, self._host.admin_stand_in):
             return
         base_url = recognition.is_base_url(flow, service.own, self._machine)
         responder = self._responder(flow, service, base_url=base_url)
