@@ -117,6 +117,7 @@ class World:
         headers: Headers = (),
         lane: str | None = None,
         caller: str = "",
+        mark: str = "",
         **fields: object,
     ) -> TurnRequest:
         facts = request_facts(path or PATHS[self.wire], body or self.body(model, **fields))
@@ -132,6 +133,7 @@ class World:
             draw=lambda: self.draws.pop(0),
             lane=lane,
             caller=caller,
+            mark=mark,
             spent=lambda t: t.key in self.spent,
             reset_at=lambda t: self.resets.get(t.key),
         )

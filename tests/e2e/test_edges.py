@@ -325,3 +325,18 @@ async def test_a_slow_client_does_not_make_the_proxy_read_on(confdir: Path) -> N
         assert len(sent) < 1_000
         raw.leave()
         gate.set()
+
+
+async def test_a_request_that_comes_back_through_another_proxy_ends_here(confdir: Path) -> None:
+    case = Case(R, alpha=R.answers("alpha-ok"))
+    async with stage(confdir, case) as on:
+        assert (await on.ask(case)).status == 200
+        (sent,) = on.server.requests
+        mark = sent.header("cdn-loop")
+        assert mark
+        back = await on.ask(case, headers=[(b"CDN-Loop", b"other-proxy"), (b"CDN-Loop", mark.encode())])
+        assert back.status == 508
+        assert back.json()["error"]["code"] == "loop_detected"
+        other = await on.ask(case, headers=[(b"CDN-Loop", b"other-proxy")])
+        assert other.status == 200
+        assert on.server.requests[-1].all("cdn-loop") == [f"other-proxy, {mark}"]

@@ -121,3 +121,12 @@ def test_a_models_own_adapter_decides_how_its_key_travels() -> None:
     assert auth_headers(send.request.provider, {}, None) == ((b"x-api-key", b"alpha-key"),)
     plain = sent(World(config("alpha/m2", providers={"alpha": row}), wire="C"))
     assert plain.request.provider is plain.target.provider
+
+
+def test_only_private_targets_see_the_mark_of_this_proxy() -> None:
+    for private in (True, False):
+        base = "http://127.0.0.1:7101/v1" if private else "https://alpha.example/v1"
+        alpha = provider("alpha", "R", baseUrl=base, allowPrivateNetwork=private)
+        world = World(config("alpha/m1", providers={"alpha": alpha}))
+        headers = sent(world, mark="combos-1").request.headers
+        assert ((b"cdn-loop", b"combos-1") in headers) is private

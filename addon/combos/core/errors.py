@@ -140,6 +140,11 @@ def forbidden(message: str) -> ProxyError:
     return ProxyError(403, "permission_error", "forbidden", message)
 
 
+def loop_detected() -> ProxyError:
+    """508: a request that this proxy sent to a target came back to it through another proxy."""
+    return ProxyError(508, _SERVER, "loop_detected", "This request has come back to the proxy that sent it")
+
+
 def body_too_large(limit_bytes: int) -> ProxyError:
     """413: the request body, as sent or decompressed, is over the limit."""
     return ProxyError(413, _INVALID, "request_too_large", f"Request body is larger than {limit_bytes} bytes")

@@ -17,6 +17,8 @@ from combos.wire import headers as wire_headers
 from combos.wire.request import RequestFacts
 
 TURN_STATE = "x-codex-turn-state"
+# RFC 8586: every proxy adds its mark and refuses requests that carry it already.
+LOOP_HEADER = b"cdn-loop"
 
 
 def timeouts_for(provider: Provider, options: TurnOptions) -> Timeouts:
@@ -94,7 +96,7 @@ def _headers(
     if words.context is not None:
         accept = b"text/event-stream" if words.stream else b"application/json"
         client = (*(pair for pair in client if pair[0].lower() != b"accept"), (b"accept", accept))
-    return wire_headers.request_headers(
+    made = wire_headers.request_headers(
         client,
         dialect=target.dialect or request.facts.dialect,
         client_dialect=request.facts.dialect,
@@ -102,3 +104,9 @@ def _headers(
         configured=provider.config.headers,
         keep_turn_state=turn_state is not None and state.issued_by(turn_state, target, now),
     )
+    # Only targets in private networks can lead back here by way of another proxy; vendors need not know of this one.
+    if request.mark and provider.config.allow_private_network:
+        passed = [value for name, value in made if name.lower() == LOOP_HEADER]
+        others = tuple(pair for pair in made if pair[0].lower() != LOOP_HEADER)
+        made = (*others, (LOOP_HEADER, b", ".join([*passed, request.mark.encode()])))
+    return made

@@ -30,7 +30,8 @@ class TurnRequest:
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
     and `reset_at` (epoch ms) are quota evidence beside what the state holds. `decides` marks the internal turn of a
     decision, which may not lead to another one. `seed` is any text unique to the request: its id in records, and
-    what identifiers in translated answers are derived from. `refusal` is why the request cannot be served whatever the
+    what identifiers in translated answers are derived from. `mark` names this proxy in requests to private networks,
+    so that one which comes back is known. `refusal` is why the request cannot be served whatever the
     targets are; `makers` are the providers whose own state is in a history that the client did not send.
     """
 
@@ -48,6 +49,7 @@ class TurnRequest:
     reset_at: Callable[[Target], int | None] = _no_evidence
     decides: bool = False
     seed: str = ""
+    mark: str = ""
     refusal: ProxyError | None = None
     makers: frozenset[str] = frozenset()
 

@@ -26,6 +26,7 @@ from combos.decision.model import ModelReply
 from combos.decision.service import Secrets
 from combos.engine.compaction import recalled_route
 from combos.engine.explain import Explanation, explain
+from combos.engine.outbound import LOOP_HEADER
 from combos.engine.record import Outcome, TurnRecord, trail
 from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
@@ -66,6 +67,7 @@ class Service:
         self.upstream = Upstream()
         self.own = OwnAddresses()
         self.environ: Mapping[str, str] = os.environ
+        self.mark = f"combos-{uuid.uuid4().hex[:12]}"
         self.draw = random.random
         self.now: Callable[[], Now] = clock
         self.activity = Activity()
@@ -95,6 +97,8 @@ class Service:
         registry = self.config.registry
         if not self.admits(flow):
             return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
+        if self.mark in ",".join(flow.request.headers.get_all(LOOP_HEADER.decode())):
+            return refuse_with(errors.loop_detected(), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
         request = replayed(self._turn_request(flow, recognised, client), self.state, self.now())
         turn = Turn(request, self.state, self._turn_options())
@@ -126,6 +130,7 @@ class Service:
             lane=lane(headers),
             caller=access.caller_of(flow),
             seed=uuid.uuid4().hex,
+            mark=self.mark,
         )
 
     def _turn_options(self) -> TurnOptions:
