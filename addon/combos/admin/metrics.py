@@ -5,6 +5,7 @@ client knows becomes `other`. What a number means is written in docs/metrics.md;
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -139,20 +140,17 @@ class LiveCollector(Collector):
         yield lost
 
 
-class LiveSources:
+class LiveSources(Protocol):
     """Where a scrape looks. Everything is read inside the event loop."""
 
     def cooldowns(self) -> dict[tuple[str, str], int]:
         """Epoch ms of expiry by provider and model."""
-        raise NotImplementedError
 
     def budgets(self) -> Sequence[tuple[str, str, bool]]:
         """Kind, name and whether it is spent, of every budget."""
-        raise NotImplementedError
 
     def lost(self) -> int:
         """Records that were not written."""
-        raise NotImplementedError
 
 
 def cooling(state: EngineState, registry: Registry, now: Now) -> dict[tuple[str, str], int]:
