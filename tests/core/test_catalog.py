@@ -123,6 +123,18 @@ def test_disabled_natives(disabled: list[str], native_alias: bool, marked: list[
     assert [slug for slug in UNGATED if slug not in ids(found.visible)] == [*marked, *gone]
 
 
+@pytest.mark.parametrize("disabled", [[], ["gpt-5.5"], ["gpt-5.6-sol"], ["combo/nova"], ["combo/nova", "gpt-5.6-sol"]])
+@pytest.mark.parametrize("make", [document, with_native_alias])
+@pytest.mark.parametrize("models", [["gpt-5.5", "gpt-5.6-sol", "other"], []])
+def test_a_native_model_that_is_not_shown_does_not_return_under_its_owner(
+    make: Any, disabled: list[str], models: list[str]
+) -> None:
+    doc = make(disabledModels=[*disabled, "other"])
+    doc["providers"] = {**doc["providers"], "openai": {**CHATGPT, "models": models}}
+    found = catalog(doc, {"openai": [discovered("gpt-5.5"), discovered("gpt-5.6-sol"), discovered("other")]})
+    assert [name for name in ids(found.rows) if name.startswith("openai/")] == ["openai/other"]
+
+
 def test_a_hidden_combo_still_routes() -> None:
     doc = document(disabledModels=["combo/main"])
     assert "combo/main" not in ids(catalog(doc).rows)

@@ -106,13 +106,13 @@ def build_catalog(registry: Registry, discovered: Discovered | None = None) -> C
     omitted: list[Omitted] = []
     combos = dict(_combo_rows(registry, found, visibility, omitted))
     natives = list(_native_rows(registry, found, visibility, combos))
-    listed = {row.id for row in natives}
+    native_slugs = {row.id for row in natives} | set(_suppressed(visibility))
     taken = {public_id(combo) for combo in registry.combos.values()}
     others = [row for row in combos.values() if row.kind is RowKind.COMBO]
     for row in _routed_rows(registry, found, visibility):
         if row.id in taken:
             omitted.append(Omitted(row.id, "a combo has this name"))
-        elif not (row.namespace == NATIVE_OWNER and row.name in listed):
+        elif not (row.namespace == NATIVE_OWNER and row.name in native_slugs):
             others.append(row)
     others.sort(key=lambda row: (row.namespace, row.name))
     return Catalog((*natives, *others), tuple(omitted), visibility, registry.config.fast_rows)
@@ -179,6 +179,13 @@ def _native_rows(
         row = _native_row(registry, found, native, hidden=hidden)
         if row is not None:
             yield row
+
+
+def _suppressed(visibility: Visibility) -> Iterator[str]:
+    """Native slugs that are listed under no name of their owner: a combo took them, or they are disabled."""
+    for native in NATIVE_MODELS:
+        if native.slug in visibility.native_aliases or visibility.hides_native(native.slug):
+            yield native.slug
 
 
 def _native_row(registry: Registry, found: _Found, native: NativeModel, *, hidden: bool) -> CatalogRow | None:
