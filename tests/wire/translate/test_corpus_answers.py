@@ -100,6 +100,22 @@ def test_byte_by_byte(case: Json, client: Dialect) -> None:
     assert stream(raw, client, target, cuts=list(range(1, len(raw)))) == stream(raw, client, target)
 
 
+def frames_of(raw: bytes) -> list[bytes]:
+    """The events of a stream, each with the blank line behind it."""
+    return [frame + b"\n\n" for frame in raw.replace(b"\r\n", b"\n").split(b"\n\n") if frame.strip()]
+
+
+@pytest.mark.parametrize(("case", "client"), STREAMS, ids=label)
+def test_event_by_event_and_in_two_at_every_event(case: Json, client: Dialect) -> None:
+    frames, target = frames_of(read(case)), Dialect(case["dialect"])
+    raw = b"".join(frames)
+    whole = stream(raw, client, target)
+    edges = [sum(map(len, frames[:end])) for end in range(1, len(frames))]
+    assert stream(raw, client, target, cuts=edges) == whole
+    for edge in edges:
+        assert stream(raw, client, target, cuts=[edge]) == whole
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_split(data: st.DataObject) -> None:
@@ -111,13 +127,21 @@ def test_any_split(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(("case", "client"), ENDING_WELL, ids=label)
 def test_a_stream_cut_at_an_event_never_looks_complete(case: Json, client: Dialect) -> None:
-    raw, target = read(case).replace(b"\r\n", b"\n"), Dialect(case["dialect"])
-    frames = [frame + b"\n\n" for frame in raw.split(b"\n\n") if frame.strip()]
+    frames, target = frames_of(read(case)), Dialect(case["dialect"])
     finish = {R: b'"response.completed"', C: b'"finish_reason":"', M: b'"message_delta"', G: b'"finishReason"'}[target]
     last = next(index for index, frame in enumerate(frames) if finish in frame)
     for end in range(last):
         got = digest_stream(client.value, stream(b"".join(frames[:end]), client, target))
         assert (got["finish"], bool(got["error"])) == ("error", True), end
+
+
+@pytest.mark.parametrize(("case", "client"), ENDING_BADLY, ids=label)
+def test_a_stream_that_breaks_never_looks_complete_wherever_it_is_cut(case: Json, client: Dialect) -> None:
+    frames, target = frames_of(read(case)), Dialect(case["dialect"])
+    for end in range(len(frames) + 1):
+        out = stream(b"".join(frames[:end]), client, target)
+        assert digest_stream(client.value, out)["finish"] == "error", end
+        assert lint_stream(client.value, out) == [], end
 
 
 @pytest.mark.parametrize(("case", "client"), [row for row in ENDING_WELL if row[0]["dialect"] != "gemini"], ids=label)
