@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from combos.admin.activity import Activity
@@ -63,7 +64,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(path: Path, document: Any, *, environ: dict[str, str] | None = None) -> AsyncIterator[Stage]:
+async def stage(
+    path: Path, document: Any, *, environ: dict[str, str] | None = None, pages: Sequence[web.RouteDef] = ()
+) -> AsyncIterator[Stage]:
     """Start on a document; None starts without a file."""
     if document is not None:
         path.write_text(json.dumps(document))  # noqa: ASYNC240 - nothing else runs yet
@@ -87,7 +90,7 @@ async def stage(path: Path, document: Any, *, environ: dict[str, str] | None = N
         environ={"COMBOS_ADMIN_TOKEN": TOKEN} if environ is None else environ, lookup=lookup,
         decider=Decider(NoUpstream(), lambda: Secrets({})),
     )  # fmt: skip
-    server = AdminServer(parts)
+    server = AdminServer(parts, pages)
     server.open_token()
     async with TestClient(TestServer(server.app)) as client:
         made.append(Stage(path, live, state, activity, client, server))
