@@ -28,6 +28,7 @@ from e2e.proxyprocess import ProxyProcess, mitmdump
 TOKEN = "ocx_admin_" + "b" * 43
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 IMAGE_MAX = 200_000
+PATIENCE_MS = 15_000  # two cores are shared with everything else that is tested
 WIDE, NARROW = (1200, 780), (420, 860)
 
 _BINARIES = ("chromium", "chromium-browser", "google-chrome")
@@ -231,12 +232,13 @@ def chromium() -> str:
 @asynccontextmanager
 async def browser(**options: Any) -> AsyncIterator[Any]:
     """A page of a fresh Chromium. `options` are those of a Playwright context."""
-    from playwright.async_api import async_playwright
+    from playwright.async_api import async_playwright, expect
 
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=chromium(), args=_ARGUMENTS)
         context = await started.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
         try:
             yield await context.new_page()
         finally:

@@ -39,6 +39,13 @@ def test_the_wheel_is_typed_and_licensed(unpacked: Path) -> None:
     assert list(unpacked.glob("*.dist-info/licenses/LICENSE"))
 
 
+def test_the_wheel_holds_the_dashboard(unpacked: Path) -> None:
+    pages = Path("combos", "admin", "pages")
+    packed = {path.name: path.read_bytes() for path in (unpacked / pages).iterdir()}
+    assert packed == {path.name: path.read_bytes() for path in (ROOT / "addon" / pages).iterdir()}
+    assert "index.html" in packed
+
+
 def test_addon_path_from_the_wheel(unpacked: Path, tmp_path: Path) -> None:
     program = "from combos.cli.main import main; main(['addon-path'])"
     printed = subprocess.run(
