@@ -377,3 +377,9 @@ async def test_a_count_for_a_cooling_or_unknown_combo(confdir: Path) -> None:
         answer = await count(on, one)
         assert (answer.status, answer.header("retry-after"), one.calls) == (503, "60", [])
         assert (await count(on, one, "combo/none")).status == 404
+
+
+async def test_a_list_can_be_looked_for_without_its_body(confdir: Path) -> None:
+    async with stage(confdir, case()) as on:
+        answer = await ask(on.port, "HEAD", "/v1/models")
+        assert (answer.status, answer.body) == (200, b"")

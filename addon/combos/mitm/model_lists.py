@@ -37,9 +37,9 @@ class _Known:
 
 
 def asks_for_list(flow: HTTPFlow) -> bool:
-    """`GET …/models`."""
+    """`GET …/models`, or `HEAD` to see whether it is there."""
     surface = surface_of(flow.request.path)
-    return flow.request.method == "GET" and surface is not None and surface[1] is Surface.MODELS
+    return flow.request.method in {"GET", "HEAD"} and surface is not None and surface[1] is Surface.MODELS
 
 
 def _wanted(flow: HTTPFlow) -> ListRequest:

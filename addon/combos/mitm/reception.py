@@ -102,4 +102,7 @@ class Reception:
         if not service.admits(flow):
             return own_address.forbidden()
         registry = service.config.registry
-        return await service.model_lists.answer(flow, registry, Client(service, flow, registry, None).forwarded)
+        made = await service.model_lists.answer(flow, registry, Client(service, flow, registry, None).forwarded)
+        if flow.request.method == "HEAD":
+            made.content = b""
+        return made
