@@ -1,8 +1,10 @@
 """The management API as a contract: answers, refusals in one shape, effects on file, state and events."""
 
 import asyncio
+import errno
 import io
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -619,6 +621,27 @@ async def test_the_listener_has_an_address_and_tells_the_command_line(api: Stage
     finally:
         await server.close()
     assert not runtime.exists()
+
+
+@pytest.mark.parametrize("refused", ["open", "unlink"])
+async def test_a_folder_that_is_read_only_neither_keeps_the_listener_from_opening_nor_from_closing(
+    api: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, refused: str
+) -> None:
+    runtime, real = api.path.parent / "runtime-port.json", getattr(os, refused)
+
+    def refuse(path: Any, *arguments: Any, **options: Any) -> Any:
+        if str(path) == str(runtime):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, refused, refuse)
+    caplog.set_level("INFO")
+    server = AdminServer(api.server.parts)
+    host, port = await server.start("127.0.0.1", 0)
+    await server.close()
+    assert f"{runtime} cannot be {'written' if refused == 'open' else 'removed'}: Read-only" in caplog.text
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, port)
 
 
 @pytest.mark.parametrize(

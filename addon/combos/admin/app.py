@@ -145,7 +145,10 @@ class AdminServer:
         except (OSError, ValueError):
             return
         if isinstance(found, dict) and found.get("pid") == os.getpid():
-            self._runtime_file.unlink(missing_ok=True)
+            try:
+                self._runtime_file.unlink(missing_ok=True)
+            except OSError as exc:  # the folder became read-only: the listener is closed all the same
+                logger.info(f"combos: {self._runtime_file} cannot be removed: {exc.strerror}")
 
     @property
     def _runtime_file(self) -> Path:
