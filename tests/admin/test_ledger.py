@@ -1,9 +1,11 @@
 """The ledger's file: what is written, when, how large it grows, and what happens when it cannot be."""
 
+import errno
 import logging
 import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,59 @@ def test_a_file_that_is_no_ledger_is_kept_aside(path: Path, caplog: pytest.LogCa
     (aside,) = path.parent.glob("usage.sqlite.broken-*")
     assert aside.read_bytes().startswith(b"this is no database")
     assert aside.name in caplog.text
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "nothing is left": lambda data: b"\xff" * len(data),
+    "the first page is": lambda data: b"\xff" * 4096 + data[4096:],
+    "all behind the first page is": lambda data: data[:4096] + b"\xff" * (len(data) - 4096),
+    "the second half is": lambda data: data[: len(data) // 2] + b"\xff" * (len(data) - len(data) // 2),
+    "the end is missing": lambda data: data[:8192],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_ledger_is_kept_aside_and_the_record_that_found_it_is_not_lost(
+    path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+) -> None:
+    first = Ledger(path, lambda: 2**30)
+    for number in range(50):
+        first.add(entry(f"old-{number}"))
+    first.close()
+    damaged = damage(path.read_bytes())
+    path.write_bytes(damaged)
+    ledger = Ledger(path, lambda: 2**30)
+    for ident in ("one", "two"):
+        ledger.add(entry(ident))
+        assert ledger.flush()
+    ledger.close()
+    assert (ledger.lost, kept(path), requests(path)) == (0, ["two", "one"], 2)
+    (aside,) = path.parent.glob("usage.sqlite.broken-*[0-9]")
+    assert aside.stat().st_size == len(damaged)
+    assert aside.name in caplog.text
+    assert "cannot be written" not in caplog.text
+
+
+def test_a_damaged_ledger_that_cannot_be_moved_is_said_once_and_tried_again(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"\xff" * 8192)
+
+    def refuse(self: Path, _target: Path) -> Path:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    ledger = Ledger(path, lambda: 2**30)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", refuse)
+        for ident in ("one", "two"):
+            ledger.add(entry(ident))
+            assert ledger.flush()
+    assert ledger.lost == 2
+    assert len([row for row in caplog.records if "cannot be written" in row.message]) == 1
+    ledger.add(entry("three"))
+    ledger.close()
+    assert kept(path) == ["three"]
 
 
 def test_a_ledger_of_a_newer_version_is_left_alone(path: Path) -> None:

@@ -151,19 +151,32 @@ class Ledger:
             except queue.Empty:
                 return entries, marks, True
 
-    def _write(self, connection: sqlite3.Connection | None, entries: list[Entry]) -> sqlite3.Connection | None:
+    def _write(
+        self, connection: sqlite3.Connection | None, entries: list[Entry], *, may_begin_anew: bool = True
+    ) -> sqlite3.Connection | None:
         try:
             connection = connection or open_for_writing(self.path)
             append(connection, [usage_document(one.record, one.registry, one.epoch_ms) for one in entries])
             self._bound(connection, len(entries))
         except Exception as error:  # whatever it is, the next records are to be written
-            self.lost += len(entries)
-            self._complain(error)
             if connection is not None:
                 connection.close()
+            if may_begin_anew and _is_damaged(error) and self._begins_anew(error):
+                return self._write(None, entries, may_begin_anew=False)
+            self.lost += len(entries)
+            self._complain(error)
             return None
         self._warned = False
         return connection
+
+    def _begins_anew(self, damage: Exception) -> bool:
+        """Whether the damaged file could be moved out of the way."""
+        try:
+            set_aside(self.path, damage)
+        except OSError as error:
+            logger.info(f"combos: {self.path} cannot be moved aside: {error.strerror}")
+            return False
+        return True
 
     def _bound(self, connection: sqlite3.Connection, added: int) -> None:
         self._since_check += added
@@ -188,15 +201,26 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """
     try:
         return _opened(path)
-    except sqlite3.OperationalError:
-        raise  # busy, full, not permitted: nothing is wrong with the file
     except sqlite3.DatabaseError as error:
-        aside = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%S')}")
-        path.rename(aside)
-        for suffix in ("-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        logger.warning(f"combos: the usage ledger was not readable ({error}); it is kept as {aside.name}")
+        if not _is_damaged(error):
+            raise  # busy, full, not permitted: nothing is wrong with the file
+        set_aside(path, error)
         return _opened(path)
+
+
+def _is_damaged(error: Exception) -> bool:
+    """Whether SQLite says that the file itself is at fault. Damage behind a sound first page shows only in use."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code; the rest says where
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def set_aside(path: Path, damage: Exception) -> None:
+    """Keep a damaged ledger, with its log, under another name. Raises `OSError`."""
+    aside = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%S')}")
+    for suffix in ("-wal", "-shm", ""):  # the log first: a new file must not find an old one's
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    logger.warning(f"combos: the usage ledger was not readable ({damage}); it is kept as {aside.name}")
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -238,7 +262,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk or a damaged file has ended it
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
