@@ -13,6 +13,7 @@ from combos.core.facts import Dialect, Headers, Surface
 from combos.wire import encrypted_task
 from combos.wire import headers as fields
 from combos.wire.json_text import loads
+from combos.wire.spelling import with_usual_config
 from combos.wire.splice import sole_member
 
 _SURFACES: dict[str, tuple[Dialect, Surface]] = {
@@ -89,7 +90,9 @@ def request_facts(path: str, body: bytes) -> RequestFacts:
     document = _object(body)
     bare_path, query = path.partition("?")[0], _query(path)
     if place[1] is Surface.GENERATE:
-        return RequestFacts(*place, bare_path, query, path_model(path) or "", _streams(path), body, document)
+        spelled = with_usual_config(body, document)
+        document = document if spelled is body else _object(spelled)
+        return RequestFacts(*place, bare_path, query, path_model(path) or "", _streams(path), spelled, document)
     model = document.get("model")
     if "model" not in document:
         raise bad_request("Missing required parameter: 'model'")

@@ -4,11 +4,11 @@ Model and streaming stand in the URL, so `stream` is set by the caller. Raises U
 cached content, provider-side tools and files by address of the provider.
 """
 
-import re
 from collections import deque
 from dataclasses import dataclass, field
 
 from combos.core.facts import Dialect
+from combos.wire.spelling import camel
 from combos.wire.translate import effort, fields, opaque, toolset
 from combos.wire.translate.ir import (
     Call,
@@ -35,7 +35,6 @@ _HANDLED = frozenset(
         "responseJsonSchema", "responseSchema", "thinkingConfig", "responseModalities",
     }
 )  # fmt: skip
-_WORD = re.compile("_([a-z])")
 _TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 
 
@@ -63,23 +62,9 @@ class _Ids:
         return queue.popleft() if queue else f"call_0_{toolset.digest8(name)}"
 
 
-def _camel(value: object) -> Json:
-    """An object of the API with its members in the usual spelling: `inline_data` is taken as well as `inlineData`."""
-    found = as_dict(value)
-    for key in found:
-        if "_" in key:
-            usual = {key: inner for key, inner in found.items() if "_" not in key}
-            return {_WORD.sub(_capital, key): inner for key, inner in found.items() if "_" in key} | usual
-    return found
-
-
-def _capital(word: re.Match[str]) -> str:
-    return word[1].upper()
-
-
 def parse(document: Json) -> Request:
     """The request in `document`. Raises Unsupported."""
-    document = _camel(document)
+    document = camel(document)
     request = Request(summary=None)
     if document.get("cachedContent"):
         raise Unsupported("cachedContent", "refers to state kept by another provider")
@@ -91,8 +76,8 @@ def parse(document: Json) -> Request:
     for index, content in dicts(document.get("contents")):
         _content(content, f"contents[{index}]", ids, request)
     request.tools = toolset.unique(request.tools)
-    _choice(_camel(document.get("toolConfig")), request)
-    _settings(_camel(document.get("generationConfig")), request)
+    _choice(camel(document.get("toolConfig")), request)
+    _settings(camel(document.get("generationConfig")), request)
     fields.note_unknown(document, _ME, request)
     return request
 
@@ -108,7 +93,7 @@ def _settings(config: Json, request: Request) -> None:
     request.top_k = as_int(config.get("topK"))
     request.stop = [text for text in as_list(config.get("stopSequences")) if isinstance(text, str)]
     _schema(config, request)
-    thinking = _camel(config.get("thinkingConfig"))
+    thinking = camel(config.get("thinkingConfig"))
     budget = as_int(thinking.get("thinkingBudget"))
     request.effort = effort.known(as_str(thinking.get("thinkingLevel")).lower())
     if request.effort is None and budget is not None:
@@ -150,8 +135,8 @@ def _tools(tool: Json, request: Request) -> None:
     for kind in tool:
         if kind not in ("functionDeclarations", "function_declarations"):
             toolset.hosted(kind, _ME, request.dropped)
-    for _index, declared in dicts(_camel(tool).get("functionDeclarations")):
-        entry = _camel(declared)
+    for _index, declared in dicts(camel(tool).get("functionDeclarations")):
+        entry = camel(declared)
         schema = entry.get("parametersJsonSchema")
         if not isinstance(schema, dict):
             schema = as_dict(lower_types(entry.get("parameters")))
@@ -162,7 +147,7 @@ def _tools(tool: Json, request: Request) -> None:
 
 
 def _choice(config: Json, request: Request) -> None:
-    calling = _camel(config.get("functionCallingConfig"))
+    calling = camel(config.get("functionCallingConfig"))
     mode = _MODES.get(as_str(calling.get("mode")))
     names = tuple(name for name in as_list(calling.get("allowedFunctionNames")) if isinstance(name, str))
     if mode is Mode.REQUIRED and len(names) == 1:
@@ -180,7 +165,7 @@ def _content(content: Json, where: str, ids: _Ids, request: Request) -> None:
 
 
 def _part(part: Json, where: str, ids: _Ids) -> list[Part]:
-    part = _camel(part)
+    part = camel(part)
     signature = opaque.read(opaque.from_gemini_slot(part.get("thoughtSignature")), _ME)
     if part.get("thought") is True:
         return [Reasoning(as_str(part.get("text")), _placed(signature, "thought"))]
@@ -218,7 +203,7 @@ def _result(answer: Json, where: str, ids: _Ids) -> Result:
     text = value if isinstance(value, str) else dump_str(value)
     parts: list[Text | Media] = [Text(text)]
     for index, part in dicts(answer.get("parts")):
-        parts.append(_inline(as_dict(_camel(part).get("inlineData")), f"{where}.functionResponse.parts[{index}]"))
+        parts.append(_inline(as_dict(camel(part).get("inlineData")), f"{where}.functionResponse.parts[{index}]"))
     return Result(ids.of_result(name, as_str(answer.get("id"))), parts, "error" in response)
 
 
