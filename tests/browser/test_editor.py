@@ -154,6 +154,8 @@ async def test_problems_are_at_their_fields_until_they_are_mended(tmp_path: Path
         assert on.stored["turns"] == before
         await form.get_by_role("link", name="targets[0].weight").click()
         await expect(weight).to_be_focused()
+        await form.get_by_role("button", name="Show the first problem").click()
+        await expect(sticky).to_be_focused()
         await weight.fill("1")
         await expect(form.locator(".summary.bad")).to_contain_text("1 problem to mend")
         await sticky.fill("2")
@@ -163,12 +165,14 @@ async def test_problems_are_at_their_fields_until_they_are_mended(tmp_path: Path
 
 
 async def test_weights_are_shown_as_shares(tmp_path: Path, confdir: Path) -> None:
-    async with scene(tmp_path, confdir) as on:
+    async with scene(tmp_path, confdir, scheme="dark") as on:
         await on.open("combos", "turns", "edit")
         await expect(target(on, 1).locator(".share")).to_have_text("60 %")
         await target(on, 2).get_by_label("Weight").fill("4")
         await expect(target(on, 1).locator(".share")).to_have_text("37.5 %")
         await expect(target(on, 2).locator(".share")).to_have_text("50 %")
+        await on.page.get_by_role("heading", name="Targets", exact=True).evaluate("at => scrollTo(0, at.offsetTop - 80)")
+        await on.shot("targets")
 
 
 async def test_targets_are_dragged_and_it_can_be_undone(tmp_path: Path, confdir: Path) -> None:

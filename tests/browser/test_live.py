@@ -127,6 +127,17 @@ async def test_requests_statistics_and_history(tmp_path: Path, confdir: Path) ->
         await expect(page.locator(".counters")).to_contain_text("Requests3")
 
 
+async def test_budgets(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir, more={"budgets": {"combos": {"main": {"tokensPerDay": 100}}}}) as on:
+        assert await on.ask("combo/main") == 200
+        await on.open("statistics")
+        budgets = on.page.get_by_role("region", name="Budgets")
+        await expect(budgets).to_contain_text("150 of 100 tokens")
+        await expect(budgets).to_contain_text("spent")
+        await on.open("combos", "main", "live")
+        await expect(on.page.locator(".target-live").first).to_contain_text("budget is spent")
+
+
 async def test_providers_are_tested_changed_and_added(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir) as on:
         page = on.page

@@ -58,6 +58,12 @@ function reveal(event, draft, path) {
   (found || document.querySelector(".editor [aria-invalid=true]"))?.focus();
 }
 
+function showFirst(draft) {
+  const invalid = document.querySelector(".editor [aria-invalid=true]");
+  invalid?.closest("details")?.setAttribute("open", "");
+  (invalid || document.querySelector(".summary.bad"))?.focus();
+}
+
 function naming(draft) {
   const { id, alias, nativeAlias } = draft.value;
   return section("Name", null,
@@ -153,7 +159,7 @@ function savebar(draft) {
   const words = spent ? "The quota of every usable target is used up: saving waits for a reset." : state(draft, changes);
   return h("div", { class: `savebar ${isDirty(draft) ? "dirty" : ""}`, key: "savebar" },
     h("div", { class: "row" },
-      h("span", { class: "say", role: "status" }, words),
+      h("span", { class: "say", role: "status" }, words, draft.touched && draft.problems.length > 0 && button("Show", () => showFirst(draft), { kind: "quiet small", label: "Show the first problem" })),
       button("", () => undo(draft), { kind: "quiet small", icon: icon("undo"), label: "Undo", title: "Undo (Ctrl+Z)", disabled: !draft.past.length }),
       button("", () => redo(draft), { kind: "quiet small", icon: icon("redo"), label: "Redo", title: "Redo (Ctrl+Shift+Z)", disabled: !draft.future.length }),
       draft.originId !== null && changes.length > 0 && button("Changes", () => review(draft), { kind: "quiet small" }),

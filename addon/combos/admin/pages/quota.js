@@ -68,7 +68,7 @@ function reportPart(report) {
     h("p", { class: "hint" }, `${report.label}, ${ago(report.updatedAt, now())}`, until && `, holds until ${instant(until)}`),
     h("table", {}, h("tbody", {}, rows.map(([label, share, reset]) => h("tr", { key: label },
       h("th", { scope: "row" }, label),
-      h("td", {}, share === null ? "–" : h("meter", { min: 0, max: 1, high: 0.8, optimum: 0, value: share, "aria-label": `${label} used` })),
+      h("td", {}, share === null ? "–" : h("meter", { min: 0, max: 1, low: 0.5, high: 0.8, optimum: 0, value: share, "aria-label": `${label} used` })),
       h("td", {}, share === null ? "" : `${percent(share)} used`),
       h("td", {}, reset ? `resets ${instant(reset)}` : ""))))),
     report.quota.creditsUsd && h("p", {}, credits(report.quota.creditsUsd)));

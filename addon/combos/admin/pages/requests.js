@@ -85,17 +85,22 @@ function step(attempt, whole) {
   return h("li", { key: attempt.ordinal, class: `step ${kind}` },
     h("div", { class: "line" },
       h("b", { class: "target" }, `${attempt.provider}/${attempt.model}`),
-      h("span", {}, attempt.status ?? "", " ", attempt.served ? "served" : attempt.result),
+      h("span", {}, said(attempt)),
       h("span", { class: "nums" }, duration(attempt.durationMs))),
     h("span", { class: "fall", "aria-hidden": "true" }, h("span", { style: { "margin-left": `${start}%`, width: `max(3px, ${length}%)` } })),
-    attempt.rule && h("p", { class: "why" }, verdict(attempt)),
-    attempt.upstreamError && h("p", { class: "why quote" }, attempt.errorCode && h("code", {}, attempt.errorCode), " ", attempt.upstreamError),
+    attempt.rule && h("p", { class: "why" }, h("span", {}, verdict(attempt))),
+    attempt.upstreamError && h("p", { class: "why" }, h("span", { class: "quote" }, attempt.errorCode && [h("code", {}, attempt.errorCode), " "], attempt.upstreamError)),
     h("p", { class: "meta" }, [
       attempt.dialect, attempt.account && `account ${attempt.account}`, attempt.sendCount > 1 && plural(attempt.sendCount, "send"),
       attempt.firstOutputMs !== null && `first output after ${duration(attempt.firstOutputMs)}`,
       attempt.usage && `${count(attempt.usage.inputTokens)} in, ${count(attempt.usage.outputTokens)} out`,
       attempt.costUsd !== null && usd(attempt.costUsd), attempt.dropped.length && `left out: ${attempt.dropped.join(", ")}`,
     ].filter(Boolean).join(" · ")));
+}
+
+function said({ status, served, result }) {
+  if (served) return `${status} served`;
+  return status && result === `http ${status}` ? status : [status, result].filter(Boolean).join(" ");
 }
 
 function verdict(attempt) {

@@ -6,7 +6,7 @@ import { listen } from "./stream.js";
 export const app = {
   needsToken: !token(), tokenError: null, link: "connecting", ready: false, skew: 0,
   combos: [], live: {}, plans: {}, providers: [], models: [], quotas: [], config: null,
-  log: null, recent: [], usage: null, jev: null, history: {}, range: "7d",
+  log: null, recent: [], budgets: [], usage: null, jev: null, history: {}, range: "7d",
   feed: [], drafts: {}, toasts: [], dialog: null, filter: "", opened: {}, tests: {}, services: [],
   theme: localStorage.getItem("combos-theme") || "auto",
 };
@@ -130,6 +130,7 @@ export async function loadRecent() {
 }
 
 export async function loadUsage() {
+  app.budgets = (await optional("/api/budgets", { budgets: [] })).budgets;
   app.usage = await optional(query("/api/usage", { range: app.range }), null);
   const decides = app.combos.some((combo) => combo.strategy === "jev");
   app.jev = decides ? await optional(query("/api/usage", { jev: 1, range: app.range }), null) : null;

@@ -16,7 +16,18 @@ export function statisticsPage() {
   const usage = app.usage;
   return h("section", { class: "wide", "data-screen": true, tabindex: "-1", "aria-label": "Statistics" },
     h("header", { class: "head" }, h("h1", {}, "Statistics"), h("div", { class: "actions" }, ranges(() => attempt(loadUsage)))),
+    app.budgets.length > 0 && budgets(),
     usage ? body(usage) : h("p", { class: "calm" }, "There are no statistics yet."));
+}
+
+/** What is spent of the configured budgets, by the day and by the month. */
+function budgets() {
+  const spent = ({ usd: money, usdLimit, tokens, tokensLimit }) => [
+    usdLimit !== null && `${usd(money)} of ${usd(usdLimit)}`, tokensLimit !== null && `${count(tokens)} of ${count(tokensLimit)} tokens`,
+  ].filter(Boolean).join(", ") || "no limit";
+  return tableOf("Budgets", ["Budget", "Today", "This month", ""], app.budgets.map((row) => [
+    `${row.kind}${row.name}`, `${row.name} (${row.kind})`, spent(row.day), spent(row.month),
+    h("span", { class: `pill ${row.exhausted ? "out" : "ready"}` }, row.exhausted ? "spent" : "within")]));
 }
 
 /** Buttons that choose the window. */
