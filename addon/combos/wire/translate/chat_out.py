@@ -130,6 +130,8 @@ def _says_something(message: Message, profile: TargetProfile) -> bool:
 
 
 def _assistant(message: Message, profile: TargetProfile, catalog: Catalog) -> Json:
+    if len(message.parts) == 1 and isinstance(message.parts[0], Text):
+        return {"role": "assistant", "content": message.parts[0].text}
     text = "".join(part.text for part in message.parts if isinstance(part, Text))
     body: Json = {"role": "assistant", "content": text or None}
     refusal = "".join(part.text for part in message.parts if isinstance(part, Refusal))
@@ -156,6 +158,8 @@ def _call(call: Call, profile: TargetProfile, catalog: Catalog) -> Json:
 
 def _user(message: Message, profile: TargetProfile) -> list[Json]:
     """Tool messages, their attachments, then what the user said."""
+    if len(message.parts) == 1 and isinstance(message.parts[0], Text):
+        return [{"role": "user", "content": message.parts[0].text}]
     results = [part for part in message.parts if isinstance(part, Result)]
     messages = [_tool_message(result) for result in results]
     messages += [note for result in results if (note := _attachments(result)) is not None]

@@ -159,22 +159,26 @@ def _choice(config: Json, request: Request) -> None:
 def _content(content: Json, where: str, ids: _Ids, request: Request) -> None:
     role = Role.ASSISTANT if content.get("role") == "model" else Role.USER
     for index, part in dicts(content.get("parts")):
-        parts = _part(part, f"{where}.parts[{index}]", ids)
+        parts = _part(part, (where, index), ids)
         if parts:
             request.add(role, *parts)
 
 
-def _part(part: Json, where: str, ids: _Ids) -> list[Part]:
+def _part(part: Json, place: tuple[str, int], ids: _Ids) -> list[Part]:
+    """The parts of the intermediate form. The text of `place` is made only for what must name it."""
     part = camel(part)
-    signature = opaque.read(opaque.from_gemini_slot(part.get("thoughtSignature")), _ME)
+    signature = None
+    if "thoughtSignature" in part:
+        signature = opaque.read(opaque.from_gemini_slot(part["thoughtSignature"]), _ME)
     if part.get("thought") is True:
         return [Reasoning(as_str(part.get("text")), _placed(signature, "thought"))]
     if isinstance(call := part.get("functionCall"), dict):
         return [*_carrier(signature, "call"), _call(call, ids)]
+    if isinstance(text := part.get("text"), str) and "functionResponse" not in part:
+        return [Text(text), *_carrier(signature, "text")]
+    where = f"{place[0]}.parts[{place[1]}]"
     if isinstance(answer := part.get("functionResponse"), dict):
         return [_result(answer, where, ids)]
-    if isinstance(part.get("text"), str):
-        return [Text(part["text"]), *_carrier(signature, "text")]
     if isinstance(inline := part.get("inlineData"), dict):
         return [_inline(inline, where)]
     raise Unsupported(where, "is of a kind that only its own provider can read")

@@ -29,12 +29,9 @@ def settle(messages: list[Message]) -> list[Message]:
 
 def _results_by_id(messages: list[Message]) -> dict[str, deque[tuple[int, Result]]]:
     found: dict[str, deque[tuple[int, Result]]] = defaultdict(deque)
-    position = 0
-    for message in messages:
-        for part in message.parts:
-            position += 1
-            if isinstance(part, Result):
-                found[part.call_id].append((position, part))
+    results = (part for message in messages for part in message.parts if isinstance(part, Result))
+    for position, result in enumerate(results):
+        found[result.call_id].append((position, result))
     return found
 
 
