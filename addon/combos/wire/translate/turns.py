@@ -54,7 +54,10 @@ def _leftover(parts: list[Part], settled: set[int]) -> list[Part]:
     """What is left of a turn once its results went to their calls; results nobody asked for are said in words."""
     left: list[Part] = []
     for part in parts:
-        if not isinstance(part, Result):
+        if isinstance(part, Text):
+            if part.text:
+                left.append(part)
+        elif not isinstance(part, Result):
             if not _is_empty(part):
                 left.append(part)
         elif id(part) not in settled:
@@ -74,11 +77,11 @@ def _merged(messages: list[Message]) -> Iterator[Message]:
     current: Message | None = None
     for message in messages:
         if current is not None and current.role is message.role:
-            current.parts.extend(message.parts)
+            current = Message(message.role, [*current.parts, *message.parts])
             continue
         if current is not None:
             yield current
-        current = Message(message.role, list(message.parts))
+        current = message
     if current is not None:
         yield current
 
@@ -93,10 +96,6 @@ def _append(turns: list[Message], role: Role, parts: list[Part]) -> None:
 
 
 def _is_empty(part: Part) -> bool:
-    match part:
-        case Text() | Refusal():
-            return not part.text
-        case Reasoning():
-            return not part.text and part.opaque is None
-        case _:
-            return False
+    if isinstance(part, Reasoning):
+        return not part.text and part.opaque is None
+    return isinstance(part, Refusal) and not part.text
