@@ -282,3 +282,52 @@ def test_a_claude_answer_for_codex_step_by_step() -> None:
         "output_item.done",
         "completed",
     ]
+
+
+def no_arguments(target: Dialect, text: str) -> bytes:
+    """A target's stream with one call whose arguments come to `text`: nothing, or an empty object."""
+    if target is C:
+        return sse(chunk(tool_calls=[call(0, text, id="x")]), chunk("tool_calls"), "[DONE]")
+    if target is G:
+        part: Json = {"functionCall": {"name": "f"} if not text else {"name": "f", "args": {}}}
+        return sse({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+    if target is M:
+        block = {"type": "tool_use", "id": "x", "name": "f", "input": {}}
+        return sse(
+            {"type": "message_start", "message": {"id": "m", "usage": {}}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": text}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+            {"type": "message_stop"},
+        )
+    item = {"type": "function_call", "id": "fc_1", "call_id": "x", "name": "f", "arguments": ""}
+    done = {**item, "arguments": text}
+    return sse(
+        {"type": "response.created", "response": {"id": "r"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.done", "output_index": 0, "item": done},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [done]}},
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+@pytest.mark.parametrize(("client", "target"), [(a, b) for a in DIALECTS for b in DIALECTS if a is not b], ids=str)
+def test_a_call_without_arguments_has_an_empty_object_in_every_stream(
+    client: Dialect, target: Dialect, text: str
+) -> None:
+    out = stream(no_arguments(target, text), client, target)
+    assert lint_stream(client.value, out) == []
+    if client in (R, C):
+        pieces = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+        assert _joined_arguments(client, pieces) == "{}"
+    (found,) = digest_stream(client.value, out)["calls"]
+    assert found[1] == "f"
+
+
+def _joined_arguments(client: Dialect, events: list[Json]) -> str:
+    if client is R:
+        (done,) = [event for event in events if event["type"] == "response.function_call_arguments.done"]
+        return str(done["arguments"])
+    deltas = [choice["delta"] for event in events for choice in event["choices"]]
+    return "".join(one["function"].get("arguments", "") for delta in deltas for one in delta.get("tool_calls", []))

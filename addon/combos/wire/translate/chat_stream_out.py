@@ -27,6 +27,7 @@ class Writer:
         }
         self._kinds: dict[Hashable, Kind] = {}
         self._calls: dict[Hashable, tuple[int, CallMeta]] = {}
+        self._silent: set[Hashable] = set()
         self._usage = {"usage": None} if context.include_usage else {}
 
     def on(self, event: Event) -> bytes:
@@ -39,7 +40,7 @@ class Writer:
             case Delta():
                 return self._delta(event.key, event.text)
             case Close():
-                return b""
+                return self._close(event.key)
             case Finish():
                 return self._finish(event)
             case Failure():
@@ -55,6 +56,8 @@ class Writer:
             return b""
         index = len(self._calls)
         self._calls[event.key] = (index, event.call)
+        if not event.call.freeform:
+            self._silent.add(event.key)
         kind, member = ("custom", "input") if event.call.freeform else ("function", "arguments")
         body = {"name": event.call.name, member: ""}
         return self._chunk({"tool_calls": [{"index": index, "id": event.call.id, "type": kind, kind: body}]})
@@ -62,9 +65,14 @@ class Writer:
     def _delta(self, key: Hashable, text: str) -> bytes:
         if key not in self._calls:
             return self._chunk({_MEMBERS[self._kinds[key]]: text})
+        self._silent.discard(key)
         index, call = self._calls[key]
         kind, member = ("custom", "input") if call.freeform else ("function", "arguments")
         return self._chunk({"tool_calls": [{"index": index, kind: {member: text}}]})
+
+    def _close(self, key: Hashable) -> bytes:
+        """Clients parse the joined arguments, and nothing is no JSON: a call without any ends as `{}`."""
+        return self._delta(key, "{}") if key in self._silent else b""
 
     def _finish(self, event: Finish) -> bytes:
         out = self._chunk({}, tokens.REASONS_OUT[_ME][event.reason])
