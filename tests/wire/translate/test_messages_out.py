@@ -2,6 +2,7 @@
 
 import pytest
 
+from combos.core.facts import Dialect
 from combos.wire.translate import Thinking, Unsupported, opaque
 from combos.wire.translate.ir import Opaque
 from translations import DIALECTS, Json, ask, translate
@@ -192,3 +193,65 @@ def test_strict_goes_only_to_targets_that_know_it() -> None:
     tools = [{"type": "function", "function": {"name": "f", "strict": True}}]
     assert "strict" not in ask(chat(tools=tools), C, M)["tools"][0]
     assert ask(chat(tools=tools), C, M, strict_tools=True)["tools"][0]["strict"] is True
+
+
+BLANKS = ["", " ", "\n\n", "\t \r\n", "\u00a0\u2003"]
+
+
+def blank_conversation(client: Dialect, blank: str) -> Json:
+    """Blank text everywhere a client can have it: instructions, both sides, beside a call, a result."""
+    if client is C:
+        call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        turns: list[Json] = [
+            {"role": "system", "content": blank},
+            HI,
+            {"role": "assistant", "content": blank},
+            {"role": "user", "content": [{"type": "text", "text": blank}, {"type": "text", "text": "More"}]},
+            {"role": "system", "content": blank},
+            {"role": "assistant", "content": blank, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": blank}]},
+            {"role": "user", "content": blank},
+        ]
+        return {"messages": turns}
+    if client is R:
+        said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": blank}]}
+        items = [
+            HI,
+            said,
+            {
+                "role": "user",
+                "content": [{"type": "input_text", "text": blank}, {"type": "input_text", "text": "More"}],
+            },
+            {"role": "developer", "content": blank},
+            said,
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": blank}]},
+            {"role": "user", "content": blank},
+        ]
+        return {"instructions": blank, "input": items}
+    contents: list[Json] = [
+        {"role": "user", "parts": [{"text": "Hi"}]},
+        {"role": "model", "parts": [{"text": blank}]},
+        {"role": "user", "parts": [{"text": blank}, {"text": "More"}]},
+        {"role": "model", "parts": [{"text": blank}, {"functionCall": {"name": "f", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "f", "response": {"output": blank}}}, {"text": blank}],
+        },
+    ]
+    return {"systemInstruction": {"parts": [{"text": blank}]}, "contents": contents}
+
+
+@pytest.mark.parametrize("mid_system", [False, True])
+@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+@pytest.mark.parametrize("client", [R, C, G], ids=str)
+def test_blank_text_which_the_api_refuses_is_left_out_and_turns_still_alternate(
+    client: Dialect, blank: str, mid_system: bool
+) -> None:
+    body = ask(blank_conversation(client, blank), client, M, mid_system=mid_system)
+    assert "system" not in body
+    assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "user"]
+    first, second, third = (turn["content"] for turn in body["messages"])
+    assert [block["text"] for block in first] == ["Hi", "More"]
+    assert [block["type"] for block in second] == ["tool_use"]
+    assert [(block["type"], block["content"]) for block in third] == [("tool_result", "")]

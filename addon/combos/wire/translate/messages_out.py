@@ -43,8 +43,8 @@ def render(request: Request, profile: TargetProfile, catalog: Catalog) -> Json:
     turns = [turn for message in request.messages if (turn := _turn(message, profile, catalog)) is not None]
     messages = _merged(turns)
     body: Json = {"model": profile.model, "max_tokens": request.max_tokens, "stream": request.stream}
-    if request.system:
-        body["system"] = [{"type": "text", "text": text} for text in request.system]
+    if system := [block for text in request.system for block in _text(text)]:
+        body["system"] = system
     body["messages"] = messages
     _tools(request, profile, catalog, body)
     _thinking(request, profile, messages, body)
@@ -140,11 +140,12 @@ def _turn(message: Message, profile: TargetProfile, catalog: Catalog) -> Json | 
 
 
 def _system_turn(message: Message, profile: TargetProfile) -> Json | None:
-    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    blocks = [block for part in message.parts if isinstance(part, Text) for block in _text(part.text)]
+    if not blocks:
+        return None
     if profile.mid_system:
-        return {"role": "system", "content": [{"type": "text", "text": text} for text in texts]}
-    wrapped = [{"type": "text", "text": f"<system>\n{text}\n</system>"} for text in texts]
-    return {"role": "user", "content": wrapped} if wrapped else None
+        return {"role": "system", "content": blocks}
+    return {"role": "user", "content": [{**one, "text": f"<system>\n{one['text']}\n</system>"} for one in blocks]}
 
 
 def _merged(turns: list[Json]) -> list[Json]:
@@ -160,7 +161,7 @@ def _merged(turns: list[Json]) -> list[Json]:
 def _blocks(part: Part, profile: TargetProfile, catalog: Catalog) -> list[Json]:
     match part:
         case Text() | Refusal():
-            return [{"type": "text", "text": part.text}]
+            return _text(part.text)
         case Media():
             return [media.to_anthropic(part)]
         case Call():
@@ -169,6 +170,11 @@ def _blocks(part: Part, profile: TargetProfile, catalog: Catalog) -> list[Json]:
             return [_result(part)]
         case Reasoning():
             return _reasoning(part, profile)
+
+
+def _text(text: str) -> list[Json]:
+    """One block, or none: the API answers 400 to a block of nothing but white space, which other models do write."""
+    return [{"type": "text", "text": text}] if text.strip() else []
 
 
 def _call(call: Call, catalog: Catalog) -> Json:
@@ -186,8 +192,8 @@ def _result(result: Result) -> Json:
     for part in result.parts:
         if isinstance(part, Media):
             parts.append(media.to_anthropic(part))
-        elif part.text:
-            parts.append({"type": "text", "text": part.text})
+        else:
+            parts += _text(part.text)
     content: str | list[Json] = parts
     if all(part["type"] == "text" for part in parts) and len(parts) < 2:
         content = parts[0]["text"] if parts else ""
