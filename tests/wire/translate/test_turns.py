@@ -106,3 +106,31 @@ def test_every_call_has_one_result_right_after_it(messages: list[Message]) -> No
         assert index == 0 or turn.role is not turns[index - 1].role
     kept = [part.text for m in turns for part in m.parts if isinstance(part, Text)]
     assert sorted(text for text in kept if not text.startswith("[result of")) == said
+
+
+def round_of(*ids: str) -> list[Message]:
+    return [Message(A, [call(one) for one in ids]), Message(U, [result(one, f"said {n}") for n, one in enumerate(ids)])]
+
+
+IDS = st.lists(st.lists(st.sampled_from(["", "c", "c_2", "call", "call_2"]), min_size=1, max_size=3), max_size=6)
+
+
+@given(IDS)
+def test_an_id_stands_for_one_call_and_does_not_change_with_later_turns(rounds: list[list[str]]) -> None:
+    told: list[list[str]] = []
+    for length in range(len(rounds) + 1):
+        settled = settle([message for ids in rounds[:length] for message in round_of(*ids)])
+        calls = [[part.id for part in turn.parts if isinstance(part, Call)] for turn in settled if turn.role is A]
+        results = [[part for part in turn.parts if isinstance(part, Result)] for turn in settled if turn.role is U]
+        assert calls[: len(told)] == told
+        assert [[one.call_id for one in row] for row in results] == calls
+        assert all(_name(one).endswith(f"said {n}") for row in results for n, one in enumerate(row))
+        flat = [one for row in calls for one in row]
+        assert all(flat)
+        assert len(set(flat)) == len(flat)
+        told = calls
+
+
+def test_ids_that_are_told_apart_already_stay() -> None:
+    settled = settle([*round_of("a", "b"), *round_of("c")])
+    assert [part.id for turn in settled for part in turn.parts if isinstance(part, Call)] == ["a", "b", "c"]

@@ -15,11 +15,15 @@ def settle(messages: list[Message]) -> list[Message]:
     """The conversation with results right after their calls, orphans turned into text, and empty turns removed."""
     pending = _results_by_id(messages)
     settled: set[int] = set()
+    taken: dict[str, int] = {}
     turns: list[Message] = []
     for message in _merged(messages):
         if message.role is Role.ASSISTANT:
             _append(turns, Role.ASSISTANT, _leftover(message.parts, settled))
-            answers = [_claim(part, pending, settled) for part in message.parts if isinstance(part, Call)]
+            calls = [part for part in message.parts if isinstance(part, Call)]
+            answers = [_claim(call, pending, settled) for call in calls]
+            for call, (_position, result) in zip(calls, answers, strict=True):
+                call.id = result.call_id = _told_apart(call.id, taken)
             if answers:
                 turns.append(Message(Role.USER, list(_in_client_order(answers))))
         else:
@@ -44,6 +48,23 @@ def _claim(call: Call, pending: dict[str, deque[tuple[int, Result]]], settled: s
             result.freeform = call.freeform
             return position, result
     return 1 << 62, Result(call.id, [Text(NO_RESULT)], True, call.freeform)
+
+
+def _told_apart(ident: str, taken: dict[str, int]) -> str:
+    """An id of one call only: some servers number the calls of every turn from zero, some give none.
+
+    Which call gets which id depends on the calls before it alone, so it stays the same over the turns. `taken` counts
+    how often an id was wanted.
+    """
+    base = ident or "call"
+    number = taken.get(base, 0) + 1
+    made = base if number == 1 else f"{base}_{number}"
+    while made in taken:
+        number += 1
+        made = f"{base}_{number}"
+    taken[base] = number
+    taken.setdefault(made, 1)
+    return made
 
 
 def _in_client_order(answers: list[tuple[int, Result]]) -> Iterator[Result]:
