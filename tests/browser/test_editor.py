@@ -1,5 +1,6 @@
 """The editor of combos: every field, problems at their fields, order, undo, rename, removal, all by keyboard too."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,9 @@ async def test_weights_are_shown_as_shares(tmp_path: Path, confdir: Path) -> Non
         await target(on, 2).get_by_label("Weight").fill("4")
         await expect(target(on, 1).locator(".share")).to_have_text("37.5 %")
         await expect(target(on, 2).locator(".share")).to_have_text("50 %")
-        await on.page.get_by_role("heading", name="Targets", exact=True).evaluate("at => scrollTo(0, at.offsetTop - 80)")
+        await on.page.get_by_role("heading", name="Targets", exact=True).evaluate(
+            "at => scrollTo(0, at.offsetTop - 80)"
+        )
         await on.shot("targets")
 
 
@@ -241,6 +244,29 @@ async def test_what_the_next_request_would_do_with_the_draft(tmp_path: Path, con
         await expect(outcome.locator("pre")).to_contain_text('"keyless"')
 
 
+async def test_a_change_from_elsewhere_is_not_written_over_unseen(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "edit")
+        name = editor(on).get_by_label("Display name")
+        await expect(name).to_have_value("Team best")
+
+        def elsewhere(text: str) -> None:
+            document = json.loads(on.proxy.config.read_text())
+            document["combos"]["main"]["displayName"] = text
+            on.proxy.config.write_text(json.dumps(document))
+
+        elsewhere("Seen at once")
+        await expect(name).to_have_value("Seen at once")
+        await name.fill("Typed here")
+        elsewhere("From elsewhere")
+        notice = editor(on).get_by_text("changed elsewhere")
+        await expect(notice).to_be_visible()
+        await expect(name).to_have_value("Typed here")
+        await editor(on).get_by_role("button", name="Take the stored one").click()
+        await expect(name).to_have_value("From elsewhere")
+        await expect(notice).to_have_count(0)
+
+
 async def test_decisions(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir) as on:
         await on.open("combos", "auto", "edit")
@@ -308,3 +334,24 @@ async def test_spent_quota_blocks_saving_until_it_is_back(tmp_path: Path, confdi
         await badge.click()
         await popover.get_by_role("button", name="Ask again").click()
         await expect(editor(on).get_by_role("button", name="Save")).to_be_enabled()
+
+
+async def test_a_quota_that_ceases_to_hold_is_asked_for_again(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        asked: list[str] = []
+
+        async def answer(route: Any) -> None:
+            now = await on.page.evaluate("Date.now()")
+            asked.append(route.request.url)
+            badge = {"state": "exhausted", "updatedAt": now - 60_000, "validUntil": now + 2_000}
+            quota = {"weeklyPercent": 100, "updatedAt": now - 60_000}
+            report = {"label": "Plan", "source": "test", "updatedAt": now - 60_000, "quota": quota}
+            rows = [{**report, "provider": "alpha", "routingQuota": badge}] if len(asked) == 1 else []
+            await route.fulfill(json={"generatedAt": now, "reports": rows, "combos": []})
+
+        await on.page.route("**/api/provider-quotas*", answer)
+        await on.open("combos", "main", "live")
+        first = on.page.locator(".target-live").first
+        await expect(first).to_contain_text("Out of quota")
+        await expect(first).to_contain_text("Quota unknown")
+        assert len(asked) >= 2

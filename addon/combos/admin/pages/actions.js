@@ -8,9 +8,23 @@ import { h } from "./vdom.js";
 
 export const NEW = "new combo";
 
-/** The draft for an address; made on the first visit. */
+/** The draft for an address; made on the first visit, and anew when nothing was typed and the stored combo changed. */
 export function draftFor(id) {
-  return app.drafts[id] || openDraft(id, id === NEW ? null : comboOf(id));
+  const draft = app.drafts[id];
+  if (draft && (isDirty(draft) || !isOutdated(draft))) return draft;
+  return openDraft(id, id === NEW ? null : comboOf(id));
+}
+
+/** Whether the stored combo is another one than the draft began with. */
+export function isOutdated(draft) {
+  const row = draft.originId === null ? null : comboOf(draft.originId);
+  return Boolean(row) && JSON.stringify(row) !== JSON.stringify(draft.row);
+}
+
+/** Forget what was typed and begin with the combo as it is stored now. */
+export function takeStored(draft) {
+  openDraft(draft.name, comboOf(draft.originId));
+  changed();
 }
 
 export async function saveDraft(draft) {

@@ -25,7 +25,7 @@ export function openDraft(name, row, values = {}) {
   const targets = (source.targets || []).map((target) => newTarget(target));
   delete source.model;
   const value = { ...source, targets: targets.length ? targets : [newTarget()] };
-  app.drafts[name] = { name, originId: row?.id ?? null, base: structuredClone(value), value, past: [], future: [], problems: [], plan: null, touched: false, saving: false };
+  app.drafts[name] = { name, row, originId: row?.id ?? null, base: structuredClone(value), value, past: [], future: [], problems: [], plan: null, touched: false, saving: false };
   check(app.drafts[name]);
   return app.drafts[name];
 }

@@ -1,6 +1,6 @@
 // The form of one combo: every field of the configuration, each with its own hint and its own problems.
 
-import { discardDraft, saveDraft } from "./actions.js";
+import { discardDraft, isOutdated, saveDraft, takeStored } from "./actions.js";
 import { STRATEGIES } from "./combos.js";
 import { differences, isDirty, problemAt, redo, setField, undo } from "./draft.js";
 import { button, checkField, choiceField, idOf, numberField, selectField, sentence, textField } from "./fields.js";
@@ -18,7 +18,7 @@ const FORMER = ["round-robin", "random"];
 
 export function editor(draft) {
   return h("form", { class: "editor", key: draft.name, onsubmit: (event) => submit(event, draft), "aria-label": "Combo" },
-    summary(draft), naming(draft), strategy(draft), targetsSection(draft),
+    outdated(draft), summary(draft), naming(draft), strategy(draft), targetsSection(draft),
     draft.value.strategy === "jev" && decisionSection(draft),
     failing(draft), effort(draft), capabilities(draft), opening(draft), outcome(draft), savebar(draft));
 }
@@ -49,6 +49,13 @@ function summary(draft) {
     h("strong", {}, icon("alert"), `${plural(draft.problems.length, "problem")} to mend before this can be saved`),
     h("ul", {}, draft.problems.map(({ path, message }) => h("li", { key: path + message },
       path && h("a", { href: `#${path}`, onclick: (event) => reveal(event, draft, path) }, path), path && ": ", sentence(message)))));
+}
+
+function outdated(draft) {
+  if (!isOutdated(draft)) return null;
+  return h("section", { class: "summary", role: "status", key: "outdated" },
+    h("strong", {}, icon("alert"), "This combo was changed elsewhere meanwhile. Saving replaces that with what is here."),
+    button("Take the stored one", () => takeStored(draft), { kind: "small" }));
 }
 
 function reveal(event, draft, path) {

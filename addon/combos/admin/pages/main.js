@@ -5,7 +5,7 @@ import { saveDraft } from "./actions.js";
 import { redo, undo } from "./draft.js";
 import { route } from "./router.js";
 import { shell } from "./shell.js";
-import { app, attempt, changed, followVisibility, loadHistory, loadLog, loadPlan, loadRecent, loadUsage, onEvents, start, watch } from "./state.js";
+import { app, attempt, changed, followVisibility, loadHistory, loadLog, loadPlan, loadQuotas, loadRecent, loadUsage, now, onEvents, start, watch } from "./state.js";
 import { render } from "./vdom.js";
 
 const SECOND_MS = 1000;
@@ -48,6 +48,10 @@ function keys(event) {
 }
 
 function tick() {
+  if (app.ready && app.quotasDue <= now()) {
+    app.quotasDue = Infinity;
+    attempt(loadQuotas);
+  }
   const cooling = Object.values(app.live).some((combo) => combo.targets.some((target) => target.coolingUntil));
   if (app.ready && !document.hidden && (cooling || route().page === "combos")) changed();
 }

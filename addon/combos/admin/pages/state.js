@@ -7,7 +7,7 @@ export const app = {
   needsToken: !token(), tokenError: null, link: "connecting", ready: false, skew: 0,
   combos: [], live: {}, plans: {}, providers: [], models: [], quotas: [], config: null,
   log: null, recent: [], budgets: [], usage: null, jev: null, history: {}, range: "7d",
-  feed: [], drafts: {}, toasts: [], dialog: null, filter: "", opened: {}, tests: {}, services: [],
+  feed: [], drafts: {}, toasts: [], dialog: null, filter: "", opened: {}, tests: {}, services: [], quotasDue: Infinity,
   theme: localStorage.getItem("combos-theme") || "auto",
 };
 
@@ -99,8 +99,10 @@ export async function loadConfiguration() {
   changed();
 }
 
+/** The reports, and when the first of them ceases to hold. */
 export async function loadQuotas(refresh) {
   app.quotas = (await optional(query("/api/provider-quotas", { refresh }), { reports: [] })).reports;
+  app.quotasDue = Math.min(...app.quotas.map((report) => report.routingQuota.validUntil || Infinity).filter((until) => until > now()));
   changed();
 }
 
