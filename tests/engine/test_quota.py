@@ -132,8 +132,9 @@ def test_a_direct_route_is_refused_by_its_providers_budget() -> None:
     assert (world.turn("beta/m1") >> Started()).calls == ["beta/m1"]
 
 
-def test_a_further_send_is_charged_and_recorded() -> None:
-    play = (World(config("alpha/m1", "beta/m2")).turn("combo/main") >> Started()).skip()
+@pytest.mark.parametrize("model", ["combo/main", "alpha/m1"])
+def test_a_further_send_is_charged_and_recorded(model: str) -> None:
+    play = (World(config("alpha/m1", "beta/m2")).turn(model) >> Started()).skip()
     granted = [play.turn.charge(0) for _ in range(3)]
     assert granted == [None, None, Denial.SPEND]
     play >> HeadReceived(0, 429, (), PoolNote(PoolKind.API_KEYS, "k2", cooled=True))

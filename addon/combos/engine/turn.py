@@ -134,7 +134,7 @@ class Turn:
         spent = over_budget(self._request, self._state, None, now)
         reason = gates.direct_reason(self._request, self._speech, route.target, spent, now)
         if reason is None:
-            self._send(Pick(route.target, None), SendKind.FIRST, now)
+            self._chosen(Pick(route.target, None), SendKind.FIRST, now)
             return
         self.record.reason = reason
         self._client.refuse(gates.direct_refusal(self._speech, route.target, reason, now), Outcome.REFUSED, now)
