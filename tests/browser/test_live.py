@@ -107,6 +107,10 @@ async def test_requests_statistics_and_history(tmp_path: Path, confdir: Path) ->
         await expect(hopped).to_contain_text("Rate limit reached")
         await expect(hopped).to_contain_text("120 in, 30 out")
         await on.shot("requests")
+        await page.get_by_label("Combo").select_option("turns")
+        await expect(page.locator(".requests > li")).to_have_count(1)
+        await page.get_by_label("Combo").select_option("")
+        await expect(page.locator(".requests > li")).to_have_count(4)
         decided = page.locator(".requests > li").filter(has_text="auto").first
         await decided.locator("summary").click()
         await expect(decided).to_contain_text("systemone")
@@ -125,6 +129,20 @@ async def test_requests_statistics_and_history(tmp_path: Path, confdir: Path) ->
         await expect(page.locator(".counters")).to_contain_text("Requests2")
         assert await on.ask("combo/main") == 200
         await expect(page.locator(".counters")).to_contain_text("Requests3")
+
+
+async def test_older_requests_stay_when_new_ones_come(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        for _ in range(55):
+            await on.ask("combo/main")
+        await on.open("requests")
+        rows = on.page.locator(".requests > li")
+        await expect(rows).to_have_count(50)
+        await on.page.get_by_role("button", name="Show older").click()
+        await expect(rows).to_have_count(55)
+        await on.ask("combo/main")
+        await expect(rows).to_have_count(56)
+        await expect(on.page.get_by_role("button", name="Show older")).to_have_count(0)
 
 
 async def test_budgets(tmp_path: Path, confdir: Path) -> None:

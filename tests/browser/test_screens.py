@@ -57,6 +57,30 @@ async def test_on_a_small_screen_a_combo_opens_in_view(tmp_path: Path, confdir: 
         await expect(page.get_by_role("link", name="Team best").first).to_be_in_viewport()
 
 
+async def test_names_are_shown_as_they_are_however_long(tmp_path: Path, confdir: Path) -> None:
+    name = "<img src=x onerror=alert(1)>" + "W" * 90
+    model = "m" * 200
+    given = {
+        "providers": {"a": {"adapter": "openai-chat", "baseUrl": "https://api.example.com/v1", "liveModels": False}},
+        "combos": {"main": {"displayName": name, "targets": [{"provider": "a", "model": model}]}},
+    }
+    async with scene(tmp_path, confdir, size=NARROW, given=given) as on:
+        await on.open()
+        await expect(on.page.get_by_role("link", name=name).first).to_be_visible()
+        await on.ask("combo/main")
+        for screen in (
+            ("combos",),
+            ("combos", "main", "live"),
+            ("combos", "main", "edit"),
+            ("requests",),
+            ("statistics",),
+        ):
+            await on.open(*screen)
+            await on.page.wait_for_timeout(200)
+            assert await on.overflow() <= 0, screen
+        assert await on.page.locator("img").count() == 0
+
+
 async def test_colours_can_be_chosen(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir, scheme="dark") as on:
         await on.open()

@@ -23,7 +23,10 @@ async function load() {
   if (page === "statistics") await Promise.all([loadUsage(), loadRecent()]);
   if (page === "combos" && id && tab === "live" && app.live[id]) await loadPlan(id);
   if (page === "combos" && id && tab === "history") await loadHistory(id);
-  if (page === "combos" && !id && !app.log) await loadLog();
+  if (page === "combos" && !id) {
+    app.logCombo = "";
+    await loadLog();
+  }
 }
 
 function arrived() {

@@ -18,15 +18,18 @@ export function requestsPage() {
 }
 
 function filter() {
-  return h("select", { onchange: (event) => { app.opened.logCombo = event.target.value; changed(); } },
+  const choose = (event) => {
+    app.logCombo = event.target.value;
+    attempt(loadLog);
+  };
+  return h("select", { onchange: choose },
     h("option", { value: "" }, "all"),
-    app.combos.map((combo) => h("option", { key: combo.id, value: combo.id, selected: app.opened.logCombo === combo.id }, combo.id)));
+    app.combos.map((combo) => h("option", { key: combo.id, value: combo.id, selected: app.logCombo === combo.id }, combo.id)));
 }
 
 function rows(log) {
-  const wanted = log.logs.filter((row) => !app.opened.logCombo || row.combo === app.opened.logCombo);
-  if (!wanted.length) return h("p", { class: "calm" }, "No request is on record yet. The ledger keeps no prompts, no keys and no answers.");
-  return requestRows(wanted);
+  if (!log.logs.length) return h("p", { class: "calm" }, "No request is on record yet. The ledger keeps no prompts, no keys and no answers.");
+  return requestRows(log.logs);
 }
 
 /** A list of records, newest first; each opens to its attempts. */

@@ -6,12 +6,13 @@ import { listen } from "./stream.js";
 export const app = {
   needsToken: !token(), tokenError: null, link: "connecting", ready: false, skew: 0,
   combos: [], live: {}, plans: {}, providers: [], models: [], quotas: [], config: null,
-  log: null, recent: [], budgets: [], usage: null, jev: null, history: {}, range: "7d",
+  log: null, logCombo: "", recent: [], budgets: [], usage: null, jev: null, history: {}, range: "7d",
   feed: [], drafts: {}, toasts: [], dialog: null, filter: "", opened: {}, tests: {}, services: [], quotasDue: Infinity,
   theme: localStorage.getItem("combos-theme") || "auto",
 };
 
 const FEED_MAX = 60;
+const LOG_PAGE = 50;
 const REFRESH_MS = 120;
 const POLL_MS = 3000;
 const TOAST_MS = 8000;
@@ -118,11 +119,22 @@ export async function loadPlan(id) {
   changed();
 }
 
+/** The latest records of `app.logCombo`, or of all; `more` adds the next older ones. What was loaded before is kept. */
 export async function loadLog(more = false) {
-  const before = more && app.log?.cursor ? app.log.cursor : undefined;
-  const page = await optional(query("/api/logs", { limit: 50, before }), { logs: [], total: 0, cursor: null });
-  app.log = before ? { ...page, logs: [...app.log.logs, ...page.logs] } : page;
+  const [combo, known] = [app.logCombo, app.log?.combo === app.logCombo ? app.log : null];
+  const before = more && known?.cursor ? known.cursor : undefined;
+  const page = await optional(query("/api/logs", { limit: LOG_PAGE, before, combo }), { logs: [], total: 0, cursor: null });
+  if (combo === app.logCombo) app.log = { ...(before ? older(known, page) : newer(known, page)), combo };
   changed();
+}
+
+const older = (known, page) => ({ ...page, logs: [...known.logs, ...page.logs] });
+
+function newer(known, page) {
+  const last = page.logs.at(-1)?.number;
+  if (!known?.logs.length || known.logs[0].number < last) return page;
+  const rest = known.logs.filter((row) => row.number < last);
+  return { ...page, logs: [...page.logs, ...rest], cursor: rest.length ? known.cursor : page.cursor };
 }
 
 /** The latest records, as many as one answer holds, for what the sums do not tell. */
