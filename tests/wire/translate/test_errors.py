@@ -151,3 +151,47 @@ def test_kinds_have_names_of_their_own_and_every_kind_is_reached() -> None:
     reached = {kind_of(kind.code or "", kind.type, kind.status, "").name for kind in KINDS}
     reached |= {kind_of("", kind.anthropic, None, "").name for kind in KINDS}
     assert reached == set(names)
+
+
+SPECIFIC = {
+    401: ("authentication_error", "invalid_api_key", "authentication_error", 401, "UNAUTHENTICATED"),
+    402: ("insufficient_quota", "insufficient_quota", "billing_error", 402, "FAILED_PRECONDITION"),
+    403: ("permission_error", None, "permission_error", 403, "PERMISSION_DENIED"),
+    404: ("invalid_request_error", "model_not_found", "not_found_error", 404, "NOT_FOUND"),
+    413: ("invalid_request_error", "request_too_large", "request_too_large", 413, "INVALID_ARGUMENT"),
+    429: ("rate_limit_error", "rate_limit_exceeded", "rate_limit_error", 429, "RESOURCE_EXHAUSTED"),
+    503: ("server_error", "server_is_overloaded", "overloaded_error", 529, "UNAVAILABLE"),
+    504: ("server_error", "timeout", "timeout_error", 504, "DEADLINE_EXCEEDED"),
+}
+CATCH_ALLS = [
+    (C, openai("m", "invalid_request_error")),
+    (R, openai("m", "server_error")),
+    (C, openai("m", "upstream_error")),
+    (C, openai("m")),
+    (M, anthropic("invalid_request_error")),
+    (M, anthropic("api_error")),
+    (G, google("INVALID_ARGUMENT", 400)),
+    (G, google("INTERNAL", 500)),
+]
+
+
+@pytest.mark.parametrize(("target", "body"), CATCH_ALLS, ids=lambda value: json.dumps(value)[:60])
+@pytest.mark.parametrize("status", SPECIFIC)
+def test_a_type_for_everything_says_less_than_the_status(status: int, target: Dialect, body: Json) -> None:
+    type_, code, anthropic_type, anthropic_status, gemini = SPECIFIC[status]
+    for client in DIALECTS:
+        if client is target:
+            continue
+        got, error = said(status, body, client, target)
+        if client is M:
+            assert (got, error["type"]) == (anthropic_status, anthropic_type)
+        elif client is G:
+            assert (got, error["code"], error["status"]) == (status, status, gemini)
+        else:
+            assert (got, error["type"], error["code"]) == (status, type_, code)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_an_overflow_is_one_whatever_the_status(status: int) -> None:
+    body = openai("This model's maximum context length is 9", "invalid_request_error")
+    assert said(status, body, R, C)[1]["code"] == "context_length_exceeded"

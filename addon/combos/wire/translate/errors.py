@@ -98,17 +98,22 @@ _STATUSES = {
     400: "invalid", 401: "auth", 402: "billing", 403: "permission", 404: "not_found", 408: "timeout", 413: "too_large",
     422: "invalid", 429: "rate_limit", 503: "overloaded", 504: "timeout", 529: "overloaded",
 }  # fmt: skip
+_CATCH_ALL = (None, "invalid", "server")
 _OVERFLOW_PHRASES = ("prompt is too long", "maximum context length", "exceeds the maximum number of tokens")
 
 
 def kind_of(code: str, type_: str, status: int | None, message: str) -> Kind:
-    """The row of an error: its code, the words of a context overflow, its type, then its HTTP status."""
+    """The row of an error: its code, the words of a context overflow, its type, then its HTTP status.
+
+    A type that vendors give to every error of the client or of the server says less than the status.
+    """
     if code in _CODES:
         return _BY_NAME[_CODES[code]]
-    name = _TYPES.get(type_)
-    if name is None and status is not None:
-        name = _STATUSES.get(status, "server" if status >= 500 else "invalid")
-    if name in (None, "invalid") and any(phrase in message.lower() for phrase in _OVERFLOW_PHRASES):
+    name = told = _TYPES.get(type_)
+    if name in _CATCH_ALL and status is not None:
+        name = _STATUSES.get(status, name or ("server" if status >= 500 else "invalid"))
+    is_invalid = name in (None, "invalid") or told == "invalid"
+    if is_invalid and any(phrase in message.lower() for phrase in _OVERFLOW_PHRASES):
         return _BY_NAME["overflow"]
     return _BY_NAME[name or "server"]
 
