@@ -119,3 +119,21 @@ def test_tool_choice(choice: object, want: object) -> None:
     tools = [{"type": "function", "function": {"name": name}} for name in "fg"]
     assert ask(chat(tools=tools, tool_choice=choice), C, R)["tool_choice"] == want
     assert "tool_choice" not in ask(chat(tool_choice=choice), C, R), "no tools, no choice"
+
+
+CLAUDE_CODE_USER = (
+    f"user_{'a1' * 32}_account_00000000-0000-4000-8000-000000000001_session_00000000-0000-4000-8000-000000000002"
+)
+
+
+@pytest.mark.parametrize("target", [R, C], ids=str)
+def test_a_users_id_is_shortened_where_the_api_refuses_long_ones(target: Dialect) -> None:
+    def told(user: str) -> str:
+        body = ask({"messages": [HI], "metadata": {"user_id": user}}, M, target)
+        return str(body["user"])
+
+    assert [told(user) for user in ("me", "u" * 64)] == ["me", "u" * 64]
+    made = told(CLAUDE_CODE_USER)
+    assert len(made) == 64
+    assert made == told(CLAUDE_CODE_USER)
+    assert made != told(CLAUDE_CODE_USER[:-1] + "3")

@@ -20,6 +20,7 @@ from combos.wire.translate.profile import TargetProfile
 from combos.wire.translate.shape import Json
 from combos.wire.translate.toolset import (
     FREEFORM_SCHEMA,
+    USER_LIMIT,
     Catalog,
     fit_id,
     freeform_description,
@@ -62,7 +63,7 @@ def _settings(request: Request, profile: TargetProfile, body: Json) -> None:
         ("reasoning_effort", request.effort),
         ("verbosity", request.verbosity),
         ("prompt_cache_key", request.cache_key),
-        ("user", request.user),
+        ("user", fit_id(request.user, USER_LIMIT) if request.user else None),
     )
     body.update((name, value) for name, value in rows if value is not None)
 

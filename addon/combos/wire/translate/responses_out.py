@@ -20,7 +20,7 @@ from combos.wire.translate.ir import (
 )
 from combos.wire.translate.profile import TargetProfile
 from combos.wire.translate.shape import Json
-from combos.wire.translate.toolset import Catalog, fit_id, object_schema
+from combos.wire.translate.toolset import USER_LIMIT, Catalog, fit_id, object_schema
 
 _ME = Dialect.RESPONSES
 ID_LIMIT = 64
@@ -59,7 +59,7 @@ def _settings(request: Request, body: Json) -> None:
     if request.cache_key:
         body["prompt_cache_key"] = request.cache_key
     if request.user:
-        body["user"] = request.user
+        body["user"] = fit_id(request.user, USER_LIMIT)
 
 
 def _text(request: Request) -> Json:

@@ -45,8 +45,12 @@ def digest8(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
+USER_LIMIT = 64
+"""What the OpenAI APIs take as the end user's name; Claude Code's has about 150 characters."""
+
+
 def fit_id(call_id: str, limit: int, foreign: re.Pattern[str] | None = None) -> str:
-    """A call id within a target's limits: a readable prefix and a hash of the original, stable over turns."""
+    """An id within a target's limits: a readable prefix and a hash of the original, stable over turns."""
     clean = foreign.sub("_", call_id) if foreign else call_id
     if clean == call_id and 0 < len(call_id) <= limit:
         return call_id
