@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from e2e.proxyprocess import ADDON, MITMDUMP, ProxyProcess, mitmdump, process_with
 from rawserver import LAST_CHUNK, Send, Signal, Stall, chunk, event_head
 from stage import Case, document_of, stage, stubs, until
@@ -179,6 +181,32 @@ async def test_a_bad_file_at_the_start_is_an_error_that_names_it(tmp_path: Path,
     assert process.returncode == 1
     assert "bad.json" in text
     assert "combos.main.targets" in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["combos_admin_listen=", "combos_admin_listen="], "multiple values for combos_admin_listen"),
+        (["combos_body_limit=abc"], "combos_body_limit: not an integer: abc"),
+        (["combos_otel=perhaps"], "combos_otel: boolean must be"),
+    ],
+)
+async def test_an_option_that_cannot_be_read_is_an_error_at_the_start(
+    given: list[str], said: str, tmp_path: Path, confdir: Path
+) -> None:
+    good = tmp_path / "good.json"
+    good.write_text("{}")
+    process = await asyncio.create_subprocess_exec(
+        *start_arguments(confdir, good),
+        *(word for value in given for word in ("--set", value)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    text = output.decode()
+    assert process.returncode == 1, text
+    assert said in text
     assert "Traceback" not in text
 
 

@@ -19,9 +19,9 @@ from combos.mitm import announce, contentview, management, tls_options
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
 from combos.mitm.hooks import RememberedHooks
-from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses
+from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addresses, take_out_unreadable
 from combos.mitm.layer import StreamedResponses
-from combos.mitm.options import Settings, declare, parse
+from combos.mitm.options import OPTIONS, Settings, declare, parse
 from combos.mitm.reception import Reception
 from combos.mitm.service import Service
 from combos.upstream.demo import SimulatedProviders, demo_document
@@ -54,6 +54,8 @@ class Combos:
     def load(self, loader: Loader) -> None:
         """Hook: declare the options. A vendor that cannot be reached must not fail the client's CONNECT: be lazy."""
         declare(loader)
+        for problem in take_out_unreadable(row.name for row in OPTIONS):
+            logger.error(f"combos: {problem}")
         contentview.register()
         lazy_unless_chosen()
 

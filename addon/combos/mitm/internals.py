@@ -6,7 +6,7 @@ module decides nothing about responses.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -17,11 +17,12 @@ from mitmproxy import ctx
 #   `safecall` logs an addon's exception and lets `AddonHalt` pass.
 from mitmproxy.addonmanager import AddonManager, safecall, traverse
 from mitmproxy.connection import Client
+from mitmproxy.exceptions import OptionsError
 from mitmproxy.http import HTTPFlow
 from mitmproxy.net.http.validate import parse_content_length
 
-# The marker of an option that nobody has set.
-from mitmproxy.optmanager import unset
+# The marker of an option that nobody has set; what `--set` gave for an option that was not declared yet.
+from mitmproxy.optmanager import _UnconvertedStrings, unset
 
 # `CloseConnection` and `Log` are the only commands besides `SendHttp`, `DropStream` and hooks that the response half
 # of an `HttpStream` yields.
@@ -104,6 +105,7 @@ __all__ = [
     "parse_size",
     "safecall",
     "store_content",
+    "take_out_unreadable",
     "traverse",
 ]
 
@@ -180,6 +182,25 @@ def lazy_unless_chosen() -> None:
     """
     if ctx.options._options["connection_strategy"].value is unset:
         ctx.options.update(connection_strategy="lazy")
+
+
+def take_out_unreadable(names: Iterable[str]) -> tuple[str, ...]:
+    """Forget values from the command line that are none for their option; answers what mitmproxy says of each.
+
+    Left in place, such a value keeps the whole addon from being registered, and nobody is told. Relied upon:
+    `Options.deferred` holds them until the addon that declared the options has loaded, and `_parse_setval` reads them.
+    """
+    options, problems = ctx.options, []
+    for name in names:
+        given = options.deferred.get(name)
+        if not isinstance(given, _UnconvertedStrings):
+            continue
+        try:
+            options._parse_setval(options._options[name], given.val)
+        except OptionsError as error:
+            del options.deferred[name]
+            problems.append(str(error))
+    return tuple(problems)
 
 
 def addon_chain(manager: AddonManager) -> tuple[object, ...]:
