@@ -267,6 +267,38 @@ async def test_a_change_from_elsewhere_is_not_written_over_unseen(tmp_path: Path
         await expect(notice).to_have_count(0)
 
 
+async def test_what_was_typed_outlives_a_combo_that_went_elsewhere(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "edit")
+        await editor(on).get_by_label("Display name").fill("Typed here")
+        document = json.loads(on.proxy.config.read_text())
+        document["combos"]["other"] = document["combos"].pop("main")
+        on.proxy.config.write_text(json.dumps(document))
+        await on.page.get_by_role("button", name="Make it a new combo").click()
+        await expect(editor(on).get_by_label("Display name")).to_have_value("Typed here")
+        await editor(on).get_by_label("Alias", exact=True).fill("")
+        await save(on)
+        assert on.stored["main"]["displayName"] == "Typed here"
+        assert on.stored["other"]["displayName"] == "Team best"
+
+
+async def test_a_rename_takes_back_the_offer_to_undo_under_the_old_name(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "edit")
+        offers = on.page.locator(".toast").get_by_role("button", name="Undo")
+        await editor(on).get_by_label("Alias", exact=True).fill("")
+        await save(on)
+        await expect(offers).to_have_count(1)
+        await editor(on).get_by_label("Id", exact=True).fill("renamed")
+        await editor(on).get_by_role("button", name="Save").click()
+        await expect(on.page.get_by_text("renamed is saved.")).to_be_visible()
+        await expect(offers).to_have_count(1)
+        await offers.click()
+        await expect(on.page.get_by_text("main is as it was.")).to_be_visible()
+        assert "renamed" not in on.stored
+        assert "alias" not in on.stored["main"]
+
+
 async def test_decisions(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir) as on:
         await on.open("combos", "auto", "edit")

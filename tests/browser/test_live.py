@@ -11,6 +11,7 @@ pytest.importorskip("playwright.async_api", reason="Playwright is not installed:
 from playwright.async_api import expect
 
 from browser.scene import TOKEN, browser, scene
+from e2e.proxyprocess import mitmdump
 
 
 async def test_the_token_is_asked_for_once(tmp_path: Path, confdir: Path) -> None:
@@ -20,6 +21,10 @@ async def test_the_token_is_asked_for_once(tmp_path: Path, confdir: Path) -> Non
         await expect(page.get_by_label("Admin token")).to_be_focused()
         await page.keyboard.type("wrong")
         await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("not accepted")
+        await page.get_by_label("Admin token").fill("wröng…")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Admin token")).to_have_value("")
         await expect(page.get_by_role("alert")).to_contain_text("not accepted")
         await page.get_by_label("Admin token").fill(TOKEN)
         await page.keyboard.press("Enter")
@@ -208,6 +213,20 @@ async def test_a_proxy_that_goes_away_is_noticed(tmp_path: Path, confdir: Path) 
         await expect(on.page.get_by_text("Live", exact=True).first).to_be_visible()
         await on.proxy.stop()
         await expect(on.page.get_by_text("Reconnecting")).to_be_visible()
+        on.faults.clear()  # the browser reports the refused connections
+
+
+async def test_what_changed_while_the_proxy_was_away_is_shown(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "live")
+        await expect(on.page.get_by_text("Live", exact=True).first).to_be_visible()
+        await on.proxy.stop()
+        await expect(on.page.get_by_text("Reconnecting")).to_be_visible()
+        on.proxy.config.write_text(on.proxy.config.read_text().replace("Team best", "Renamed meanwhile"))
+        environ, admin = {"COMBOS_ADMIN_TOKEN": TOKEN}, on.origin.removeprefix("http://")
+        async with mitmdump(tmp_path, confdir, environ=environ, admin=admin):
+            await expect(on.page.get_by_role("heading", name="Renamed meanwhile")).to_be_visible()
+            on.page.remove_listener("console", on._console)
         on.faults.clear()  # the browser reports the refused connections
 
 

@@ -60,9 +60,13 @@ async def test_on_a_small_screen_a_combo_opens_in_view(tmp_path: Path, confdir: 
 async def test_names_are_shown_as_they_are_however_long(tmp_path: Path, confdir: Path) -> None:
     name = "<img src=x onerror=alert(1)>" + "W" * 90
     model = "m" * 200
+    long = "c" * 64
     given = {
         "providers": {"a": {"adapter": "openai-chat", "baseUrl": "https://api.example.com/v1", "liveModels": False}},
-        "combos": {"main": {"displayName": name, "targets": [{"provider": "a", "model": model}]}},
+        "combos": {
+            "main": {"displayName": name, "targets": [{"provider": "a", "model": model}]},
+            long: {"targets": [{"provider": "a", "model": "m"}]},
+        },
     }
     async with scene(tmp_path, confdir, size=NARROW, given=given) as on:
         await on.open()
@@ -72,6 +76,8 @@ async def test_names_are_shown_as_they_are_however_long(tmp_path: Path, confdir:
             ("combos",),
             ("combos", "main", "live"),
             ("combos", "main", "edit"),
+            ("combos", long, "live"),
+            ("combos", long, "edit"),
             ("requests",),
             ("statistics",),
         ):
@@ -79,6 +85,17 @@ async def test_names_are_shown_as_they_are_however_long(tmp_path: Path, confdir:
             await on.page.wait_for_timeout(200)
             assert await on.overflow() <= 0, screen
         assert await on.page.locator("img").count() == 0
+        await on.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        await on.open("combos")
+        beyond = "aside => aside.scrollWidth - aside.clientWidth"
+        assert await on.page.get_by_role("complementary", name="Combos").evaluate(beyond) <= 0
+
+
+async def test_an_address_that_was_cut_shows_a_screen(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open()
+        await on.page.evaluate("location.hash = '#/combos/%E0%A4%A/edit'")
+        await expect(on.page.get_by_text("There is no combo of this name")).to_be_visible()
 
 
 async def test_colours_can_be_chosen(tmp_path: Path, confdir: Path) -> None:

@@ -3,7 +3,7 @@
 import { call, query } from "./api.js";
 import { definition, isDirty, openDraft, save } from "./draft.js";
 import { go } from "./router.js";
-import { app, attempt, changed, comboOf, loadConfiguration, loadLive, loadPlan, toast } from "./state.js";
+import { app, attempt, changed, comboOf, dropUndo, loadConfiguration, loadLive, loadPlan, toast } from "./state.js";
 import { h } from "./vdom.js";
 
 export const NEW = "new combo";
@@ -37,7 +37,8 @@ export async function saveDraft(draft) {
   delete app.drafts[draft.name];
   await attempt(reloadAll);
   go("combos", saved, "edit");
-  toast(draft.originId === null ? `${saved} is created.` : `${saved} is saved.`, "good", before && { label: "Undo", run: () => putBack(before, saved) });
+  if (before && before.id !== saved) dropUndo(before.id);
+  toast(draft.originId === null ? `${saved} is created.` : `${saved} is saved.`, "good", before && { label: "Undo", run: () => putBack(before, saved), about: saved });
   changed();
 }
 

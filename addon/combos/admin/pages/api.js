@@ -1,5 +1,7 @@
 // Talks to the management API of this origin. The token stays in this tab and goes out only as a header.
 
+import { decoded } from "./router.js";
+
 const KEY = "combos-admin-token";
 
 /** A refusal: `status` is 0 when nobody answered; `problems` are `{path, message}`. */
@@ -14,7 +16,7 @@ export class ApiError extends Error {
 export function adoptTokenFromAddress() {
   const found = /^#token=([^&]+)$/.exec(location.hash);
   if (!found) return;
-  setToken(decodeURIComponent(found[1]));
+  setToken(decoded(found[1]));
   history.replaceState(null, "", `${location.pathname}#/combos`);
 }
 
@@ -36,6 +38,8 @@ export async function call(method, path, body) {
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
   }
+  // Headers carry no such characters; the browser would refuse to send what no server has given out.
+  if (!/^[\x20-\x7e]*$/.test(token())) throw new ApiError(401, "The token has characters that no token has.");
   let answer;
   try {
     answer = await fetch(path, options);

@@ -76,7 +76,18 @@ function screen(combo, tab) {
 }
 
 function missing(id) {
-  return [h("header", { class: "head" }, backLink(), h("h1", {}, id)), h("p", {}, "There is no combo of this name (any more). ", h("a", { href: to("combos") }, "All combos"))];
+  return [h("header", { class: "head" }, backLink(), h("h1", {}, id)), h("p", {}, "There is no combo of this name (any more). ", h("a", { href: to("combos") }, "All combos")), leftOver(id)];
+}
+
+/** What was typed for a combo that was removed or renamed elsewhere. */
+function leftOver(id) {
+  const draft = app.drafts[id];
+  if (!draft || !isDirty(draft)) return null;
+  const keep = () => {
+    delete app.drafts[id];
+    newCombo(draft.value);
+  };
+  return h("p", {}, "What you typed here is not stored. ", button("Make it a new combo", keep, { kind: "small" }));
 }
 
 const backLink = () => h("a", { class: "back button quiet", href: to("combos"), "aria-label": "Back to all combos" }, icon("back"));

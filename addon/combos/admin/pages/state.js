@@ -40,11 +40,17 @@ export const now = () => Date.now() + app.skew;
 export const comboOf = (id) => app.combos.find((combo) => combo.id === id);
 export const providerOf = (name) => app.providers.find((provider) => provider.name === name);
 
-/** A short message; `action` is `{label, run}`. */
+/** A short message; `action` is `{label, run, about}`, the last one a combo. */
 export function toast(text, kind = "info", action = null) {
   const made = { id: ++toastNumber, text, kind, action };
   app.toasts = [...app.toasts.slice(-2), made];
   setTimeout(() => dismiss(made.id), action ? TOAST_MS * 2 : TOAST_MS);
+  changed();
+}
+
+/** Take back offers to undo that a later change of this combo's name has made wrong. */
+export function dropUndo(id) {
+  app.toasts = app.toasts.filter((one) => one.action?.about !== id);
   changed();
 }
 
@@ -183,6 +189,8 @@ function connect() {
   stop?.();
   stop = listen("/api/events", take, (status) => {
     if (status === "unauthorized") return signOut("The token is not accepted any more.");
+    // Without the events nobody told what changed meanwhile.
+    if (app.link === "down") stale.configuration = true;
     app.link = status;
     clearInterval(polling);
     if (status === "down") polling = setInterval(refresh, POLL_MS);
