@@ -70,6 +70,22 @@ def manager() -> Iterator[AddonManager]:
         yield context.master.addons
 
 
+def compare_sync(manager: AddonManager, calls: list[str], caplog: pytest.LogCaptureFixture) -> list[str]:
+    """As `compare`, for hooks that are fired outside tasks."""
+    seen = []
+    remembered = RememberedHooks(manager)
+    for install in (False, True, True):
+        if install:
+            remembered.install()
+        calls.clear()
+        caplog.clear()
+        manager.trigger(EVENT)
+        seen.append((list(calls), [record.getMessage() for record in caplog.records]))
+    remembered.remove()
+    assert seen[0] == seen[1] == seen[2]
+    return seen[0][0]
+
+
 async def compare(manager: AddonManager, calls: list[str], caplog: pytest.LogCaptureFixture) -> list[str]:
     """What mitmproxy's own dispatch does, after having seen that ours does the same, twice."""
     seen = []
@@ -172,3 +188,21 @@ async def test_hooks_nobody_handles(manager: AddonManager) -> None:
     remembered.install()
     await manager.trigger_event(hooks.UpdateHook([]))
     remembered.remove()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((Plain, Idle, Plain), ["0", "2"]),
+        ((Plain, Halting, Plain), ["0", "1"]),
+        ((Failing, Plain), ["0", "1"]),
+        ((Uncallable, Plain), ["1"]),
+        ((Awaited, Plain), ["1"]),
+    ],
+)
+def test_outside_tasks_too(
+    kinds: tuple[type[Named], ...], expected: list[str], manager: AddonManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[str] = []
+    manager.add(*(kind(str(number), calls) for number, kind in enumerate(kinds)))
+    assert compare_sync(manager, calls, caplog) == expected

@@ -30,6 +30,7 @@ class RememberedHooks:
         manager = self._manager
         vars(manager).update(
             trigger_event=self.trigger_event,
+            trigger=self.trigger,
             register=self._forgetting(manager.register),
             remove=self._forgetting(manager.remove),
             clear=self._forgetting(manager.clear),
@@ -37,15 +38,12 @@ class RememberedHooks:
 
     def remove(self) -> None:
         """End: the manager is as it was."""
-        for name in ("trigger_event", "register", "remove", "clear"):
+        for name in ("trigger_event", "trigger", "register", "remove", "clear"):
             vars(self._manager).pop(name, None)
 
     async def trigger_event(self, event: Hook) -> None:
         """Call every handler of the hook, one after another."""
-        name = event.name
-        table = self._tables.get(name, ())
-        if name not in self._tables:
-            table = self._tables[name] = self._look_up(name)
+        table = self._table(event.name)
         if table is None:
             await type(self._manager).trigger_event(self._manager, event)
             return
@@ -61,6 +59,28 @@ class RememberedHooks:
             except Exception:
                 with safecall():
                     raise
+
+    def trigger(self, event: Hook) -> None:
+        """Call every handler of a hook that is fired outside the event loop's tasks, such as one for a log line."""
+        table = self._table(event.name)
+        if table is None or any(inspect.iscoroutinefunction(handler) for handlers in table for handler in handlers):
+            type(self._manager).trigger(self._manager, event)
+            return
+        arguments = event.args()
+        for handlers in table:
+            try:
+                for handler in handlers:
+                    handler(*arguments)
+            except AddonHalt:
+                return
+            except Exception:
+                with safecall():
+                    raise
+
+    def _table(self, name: str) -> _Table | None:
+        if name not in self._tables:
+            self._tables[name] = self._look_up(name)
+        return self._tables[name]
 
     def _look_up(self, name: str) -> _Table | None:
         """The handlers; None for a hook that mitmproxy has to judge itself, such as one that cannot be called."""
