@@ -1,6 +1,9 @@
 """Recorded flows judged by today's rules, from a file as mitmproxy writes it."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from mitmproxy.flow import Flow
 from mitmproxy.io import FlowWriter
 from mitmproxy.test import tflow
 
+import combos
 from combos.mitm.recorded import main
 from stage import Case, stage
 from wires import R, error
@@ -114,3 +118,36 @@ def test_files_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture
     config.write_text('{"providers": 5}')
     assert main([str(record(tmp_path / "f.mitm", [])), "--config", str(config)]) == 1
     assert "providers: must be an object" in capsys.readouterr().err
+
+
+def test_a_file_that_ends_in_half_a_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = tflow.tflow(resp=True)
+    flow.request.method, flow.request.path = "POST", "/v1/responses"
+    file = record(tmp_path / "cut.mitm", [flow, flow])
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) * 2 // 3])
+    assert main([str(file), "--config", str(tmp_path / "none.json"), "--json"]) == 1
+    said = capsys.readouterr()
+    assert [row["flow"] for row in json.loads(said.out)["attempts"]] == [flow.id]
+    assert "cut.mitm" in said.err
+    assert "What stood before that is shown." in said.err
+
+
+def test_a_length_beyond_all_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "long.mitm"
+    file.write_bytes(b"999999999999:x")
+    assert main([str(file), "--config", str(tmp_path / "none.json")]) == 1
+    assert "long.mitm: Invalid data format." in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+    flow = tflow.tflow(resp=True)
+    flow.request.method, flow.request.path = "POST", "/v1/responses"
+    file = record(tmp_path / "f.mitm", [flow] * 3)
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = [sys.executable, "-m", "combos.mitm.recorded", str(file), "--config", str(tmp_path / "none.json")]
+    environ = {**os.environ, "PYTHONPATH": str(Path(combos.__file__).parents[1])}
+    done = subprocess.run(arguments, stdout=writing, stderr=subprocess.PIPE, env=environ, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -6,6 +6,7 @@ reads a file that `mitmdump -w` or mitmweb wrote, and the configuration as it is
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -48,10 +49,24 @@ class Row:
         return self.rule is not None and self.recorded_rule is not None and self.recorded_rule != self.rule
 
 
-def read(path: Path) -> list[HTTPFlow]:
-    """The HTTP flows of a file. Raises `OSError` and `FlowReadException`."""
+def read(path: Path) -> tuple[list[HTTPFlow], str | None]:
+    """The HTTP flows of a file, and what ended them before the file did: one that is still written, or was when its
+    writer died, ends in half a flow. Raises `OSError`, and `FlowReadException` when there is no flow in it at all.
+    """
+    flows, some = [], False
     with path.open("rb") as file:
-        return [flow for flow in FlowReader(file).stream() if isinstance(flow, HTTPFlow)]
+        try:
+            for flow in FlowReader(file).stream():
+                some = True
+                if isinstance(flow, HTTPFlow):
+                    flows.append(flow)
+        except FlowReadException as error:
+            if not some:
+                raise
+            return flows, str(error)
+        except MemoryError as error:  # the length of a flow is taken from the file before anything is read
+            raise FlowReadException("Invalid data format.") from error
+    return flows, None
 
 
 def rows(flows: Sequence[HTTPFlow], registry: Registry) -> Iterator[Row]:
@@ -175,16 +190,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     try:
-        found = list(rows(read(asked.file), _registry(asked.config)))
+        flows, broken = read(asked.file)
+        found = list(rows(flows, _registry(asked.config)))
     except (OSError, FlowReadException, ValueError) as error:
         shown = str(error) if type(error) is ValueError else f"{asked.file}: {error}"
         print(f"Error: {shown}", file=sys.stderr)
         return REFUSED
-    if asked.json:
+    try:
+        _show(found, as_json=asked.json)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough; the interpreter flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if broken is None:
+        return DONE
+    print(f"Error: {asked.file}: {broken} What stood before that is shown.", file=sys.stderr)
+    return REFUSED
+
+
+def _show(found: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
         print(json.dumps({"attempts": [{**asdict(row), "changed": row.has_changed} for row in found]}))
     else:
         print("\n".join(map(_line, found)) or "No request for a model in this file.")
-    return DONE
 
 
 if __name__ == "__main__":
