@@ -232,6 +232,19 @@ async def test_rename_remove_and_undo(tmp_path: Path, confdir: Path) -> None:
         }  # fmt: skip
 
 
+async def test_a_dialog_gives_the_focus_back(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "live")
+        opener = on.page.get_by_role("button", name="Remove main")
+        for key in ("Escape", "Enter"):  # the second one is for Cancel, which has the focus first
+            await opener.focus()
+            await on.page.keyboard.press("Enter")
+            await expect(on.page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+            await on.page.keyboard.press(key)
+            await expect(on.page.get_by_role("dialog")).to_have_count(0)
+            await expect(opener).to_be_focused()
+
+
 async def test_what_the_next_request_would_do_with_the_draft(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir) as on:
         await on.open("combos", "main", "edit")

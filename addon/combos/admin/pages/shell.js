@@ -85,8 +85,11 @@ function toasts() {
 function dialog() {
   const shown = app.dialog;
   if (!shown) return null;
+  // A dialog that is closed, not just taken away, gives the focus back to where it came from.
   const close = () => {
+    if (app.dialog !== shown) return;
     app.dialog = null;
+    document.querySelector("dialog[open]")?.close();
     changed();
   };
   return h("dialog", { key: shown.title, class: shown.wide ? "wide" : "", "aria-labelledby": "dialog-title", onmount: (dom) => dom.showModal(), onclose: close, oncancel: close },
