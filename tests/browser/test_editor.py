@@ -232,6 +232,23 @@ async def test_rename_remove_and_undo(tmp_path: Path, confdir: Path) -> None:
         }  # fmt: skip
 
 
+async def test_the_browser_asks_before_typed_text_is_lost(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "edit")
+        name = editor(on).get_by_label("Display name")
+        await name.click()
+        await on.page.keyboard.type("!")
+        async with on.page.expect_event("dialog") as asked:
+            await on.page.evaluate("setTimeout(() => location.reload())")
+        dialog = await asked.value
+        assert dialog.type == "beforeunload"
+        await dialog.dismiss()
+        await expect(name).to_have_value(re.compile("!"))
+        await save(on)
+        await on.page.reload()  # would wait for an answer
+        await expect(name).to_have_value(re.compile("!"))
+
+
 async def test_a_dialog_gives_the_focus_back(tmp_path: Path, confdir: Path) -> None:
     async with scene(tmp_path, confdir) as on:
         await on.open("combos", "main", "live")

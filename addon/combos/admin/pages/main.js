@@ -2,7 +2,7 @@
 
 import { adoptTokenFromAddress } from "./api.js";
 import { saveDraft } from "./actions.js";
-import { redo, undo } from "./draft.js";
+import { isDirty, redo, undo } from "./draft.js";
 import { route } from "./router.js";
 import { shell } from "./shell.js";
 import { app, attempt, changed, followVisibility, loadHistory, loadLog, loadPlan, loadQuotas, loadRecent, loadUsage, now, onEvents, start, watch } from "./state.js";
@@ -59,6 +59,11 @@ function tick() {
   if (app.ready && !document.hidden && (cooling || route().page === "combos")) changed();
 }
 
+/** What was typed and not saved would go with the page: the browser asks first. */
+function leaving(event) {
+  if (Object.values(app.drafts).some((draft) => draft.touched && isDirty(draft))) event.preventDefault();
+}
+
 adoptTokenFromAddress();
 watch(draw);
 onEvents(load);
@@ -68,6 +73,7 @@ addEventListener("hashchange", () => {
   focusScreen();
 });
 addEventListener("keydown", keys);
+addEventListener("beforeunload", leaving);
 setInterval(tick, SECOND_MS);
 draw();
 start().then(arrived);
