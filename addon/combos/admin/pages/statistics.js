@@ -51,7 +51,7 @@ export function cards(sum) {
   const served = sum.outcomes.success || 0;
   return h("dl", { class: "counters" }, [
     ["Requests", count(sum.requests), `${percent(served / sum.requests)} served`],
-    ["Saved by a hop", count(sum.requestsWithFallback), `${count(sum.hops)} hops`],
+    ["Saved by a hop", count(sum.requestsWithFallback), `${count(sum.hops)} ${sum.hops === 1 ? "hop" : "hops"}`],
     ["Tokens", count(sum.totalTokens), `${count(sum.inputTokens)} in, ${count(sum.outputTokens)} out; ${sum.measuredAttempts} of ${sum.attempts} attempts measured`],
     ["Average duration", duration(sum.averageDurationMs), `first output ${duration(sum.averageFirstOutputMs)}`],
     ["Cost", usd(sum.costUsd), sum.pricedAttempts ? `${sum.pricedAttempts} attempts priced` : "no prices configured"],
