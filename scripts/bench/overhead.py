@@ -43,6 +43,7 @@ CASES = (
     Case("JSON 1 KB, one hop, c=32", "hop", 800, 32, least_rate=0.45),
     Case("SSE 50 chunks, healthy, c=1", "ok", 100, 1, stream=True, most_cpu=1.1, most_first_ms=3.0),
     Case("SSE 50 chunks, healthy, c=32", "ok", 640, 32, stream=True, most_cpu=1.1),
+    Case("SSE 50 chunks, one hop, c=1", "hop", 100, 1, stream=True, least_rate=0.45),
     Case("SSE 50 chunks, one hop, c=32", "hop", 320, 32, stream=True, least_rate=0.45),
     Case("new connections, TLS upstream, c=8", "tls", 320, 8, tls=True, least_rate=1.3),
 )
