@@ -14,12 +14,32 @@ from combos.admin.routes_usage import UsageRoutes
 
 def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
     """Every route but the pages and the description itself. `port` is the one that was bound."""
-    combos, providers, service = ComboRoutes(parts), ProviderRoutes(parts), ServiceRoutes(parts, port)
-    decisions = DecisionRoutes(parts)
+    providers, service = ProviderRoutes(parts), ServiceRoutes(parts, port)
+    return (
+        *_service(service),
+        *_combos(ComboRoutes(parts)),
+        *_decisions(DecisionRoutes(parts)),
+        *_providers(providers),
+        *_models(providers),
+        *_configuration(service),
+        *_usage(UsageRoutes(parts)),
+        Route("GET", "/api/events", service.events, "Server-sent events", query=("after",)),
+    )
+
+
+def _service(service: ServiceRoutes) -> tuple[Route, ...]:
+    """Whether it runs: without a token."""
     s = shapes
     return (
         Route("GET", "/healthz", service.health, "Who answers here", s.Health, public=True),
         Route("GET", "/readyz", service.ready, "Whether requests are served", s.Readiness, public=True),
+    )
+
+
+def _combos(combos: ComboRoutes) -> tuple[Route, ...]:
+    """Definitions and live state."""
+    s = shapes
+    return (
         Route("GET", "/api/combos", combos.list_all, "The combos", s.CombosAnswer),
         Route(
             "PUT",
@@ -58,6 +78,13 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             s.DryRunBody,
             refusals=(400, 404, 409, 413),
         ),
+    )
+
+
+def _decisions(decisions: DecisionRoutes) -> tuple[Route, ...]:
+    """Trying and preparing decisions."""
+    s = shapes
+    return (
         Route(
             "POST",
             "/api/combos/decision-test",
@@ -84,6 +111,13 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             query=("provider",),
             refusals=(400, 404),
         ),
+    )
+
+
+def _providers(providers: ProviderRoutes) -> tuple[Route, ...]:
+    """Where models are."""
+    s = shapes
+    return (
         Route("GET", "/api/providers", providers.list_all, "The providers", s.ProviderRow, many=True),
         Route("GET", "/api/providers/presets", providers.presets, "The known vendors", s.PresetsAnswer),
         Route(
@@ -123,6 +157,13 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             query=("!name",),
             refusals=(400, 404),
         ),
+    )
+
+
+def _models(providers: ProviderRoutes) -> tuple[Route, ...]:
+    """What clients are shown."""
+    s = shapes
+    return (
         Route("GET", "/api/models", providers.models, "The model list", s.ModelRow, many=True),
         Route(
             "PUT",
@@ -142,10 +183,15 @@ def table(parts: Parts, port: Callable[[], int]) -> tuple[Route, ...]:
             s.ModelVisibilityBody,
             refusals=(400, 409, 413),
         ),
+    )
+
+
+def _configuration(service: ServiceRoutes) -> tuple[Route, ...]:
+    """The file as a whole: to be read only."""
+    s = shapes
+    return (
         Route("GET", "/api/config", service.config, "The configuration without secrets", s.ConfigAnswer),
         Route("PUT", "/api/config", service.put_config, "Refused always", refusals=(405,)),
-        *_usage(UsageRoutes(parts)),
-        Route("GET", "/api/events", service.events, "Server-sent events", query=("after",)),
     )
 
 

@@ -5,6 +5,7 @@ end up in pool keys and messages.
 """
 
 import base64
+import contextlib
 import ipaddress
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -67,10 +68,8 @@ def _exempts(rule: str, host: str, port: int) -> bool:
         return True
     address = numeric(host)
     if address is not None:
-        try:
+        with contextlib.suppress(ValueError):  # no network: an address with a port, or a domain
             return address in ipaddress.ip_network(rule.strip("[]"), strict=False)
-        except ValueError:
-            pass  # not a network: an address with a port, or a domain
     name, colon, suffix = rule.rpartition(":")
     if colon and suffix.isdigit():
         return int(suffix) == port and _exempts(name, host, port)

@@ -23,7 +23,7 @@ _NATIVE_ALIAS_KIND = "combo-native-alias-v1"
 _TARGETS_SHOWN = 3
 
 INSTRUCTIONS = """\
-You are a coding agent that works in a terminal on the user's computer, through the tools of this session.
+You are a coding agent that works in a terminal on the user's computer, through the tools that come with the request.
 
 - Find out before you act: read the files that matter, and follow the instructions files of the repository.
 - Change what the task needs and nothing else, in the style of the code around it. Never undo changes you did not make.
