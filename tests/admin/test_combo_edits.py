@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from combos.admin.combo_edits import ComboPut, merge_combo, put_combo, remove_combo
 from combos.admin.refusal import Kind, RefusalError
 from combos.core.config import parse_config
+from combos.core.errors import ConfigError
 from configs import provider
 
 ALPHA = {"provider": "alpha", "model": "m1"}
@@ -75,9 +76,7 @@ def test_an_explicit_typesafe_provider_is_stored_as_omission() -> None:
     assert "decisionProvider" not in made["combos"]["main"]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("lastResort", False), ("lastResort", None), ("reasoningEfforts", None), ("modelProfile", " ")]
-)
+@pytest.mark.parametrize(("field", "value"), [("lastResort", False), ("reasoningEfforts", None), ("modelProfile", " ")])
 def test_a_default_of_a_target_is_not_stored(field: str, value: object) -> None:
     made = put(document(), {"targets": [{**ALPHA, field: value}]})
     assert made["combos"]["main"]["targets"] == [{**ALPHA, "weight": 1}]
@@ -320,3 +319,9 @@ def test_sending_the_stored_form_again_changes_nothing(fields: set[str]) -> None
     combo = {"targets": [ALPHA, BETA], **{field: value for field, value in KEPT_FIELDS if field in fields}}
     once = put(document(main=combo), {"targets": [ALPHA, BETA]})
     assert put(once, once["combos"]["main"]) == once
+
+
+@pytest.mark.parametrize(("field", "value"), [("reasoningEfforts", False), ("lastResort", None), ("lastResort", 0)])
+def test_a_wrong_type_is_no_default(field: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=field):
+        put(document(), {"targets": [{**ALPHA, field: value}]})

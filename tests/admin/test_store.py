@@ -259,7 +259,8 @@ def test_a_killed_writer_leaves_a_valid_file(path: Path) -> None:
 
 
 def test_two_writers_and_a_reader_lose_nothing(path: Path) -> None:
-    count = 300
+    # The interleavings of a longer run: COMBOS_STORE_WRITES=5000.
+    count = int(os.environ.get("COMBOS_STORE_WRITES", "300"))
     processes = [writer(path, name, count) for name in ("one", "two")]
     live, changes = LiveConfig(path), set()
     own = 0

@@ -201,7 +201,7 @@ def test_decision_model_length(length: int, valid: bool) -> None:
         ({"modelProfile": "a\tb\r\nc"}, None),
         ({"modelProfile": "x" * 512}, None),
         ({"modelProfile": "x" * 513}, "modelProfile"),
-        ({"modelProfile": ""}, "modelProfile"),
+        ({"modelProfile": ""}, None),
         ({"modelProfile": "a\x0bb"}, "modelProfile"),
         ({"model": ""}, "model"),
         ({"model": "x" * 512}, None),

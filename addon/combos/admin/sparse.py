@@ -68,7 +68,8 @@ def _target(value: Any) -> Any:
     made = {"weight": 1, **value}
     profile = made.get("modelProfile", "")
     drop = {"modelProfile"} if profile is None or (isinstance(profile, str) and not profile.strip()) else set()
-    drop |= {key for key in ("lastResort", "reasoningEfforts") if made.get(key) is None or made.get(key) is False}
+    drop |= {"reasoningEfforts"} if made.get("reasoningEfforts") is None else set()
+    drop |= {"lastResort"} if made.get("lastResort") is False else set()
     order = [key for key in ("provider", "model", "weight") if key in made]
     return {key: made[key] for key in dict.fromkeys([*order, *made]) if key not in drop}
 

@@ -84,7 +84,8 @@ class TargetConfig(ConfigModel):
     weight: Annotated[int, Between(1, WEIGHT_MAX)] = 1
     last_resort: Flag = False
     reasoning_efforts: tuple[Rung, ...] | None = None
-    model_profile: Annotated[str, TextOf(1, MODEL_PROFILE_MAX, layout=True)] | None = None
+    # Blank notes are ignored, so an empty one is no error.
+    model_profile: Annotated[str, TextOf(0, MODEL_PROFILE_MAX, layout=True)] | None = None
 
 
 class ComboConfig(ConfigModel):
