@@ -29,7 +29,9 @@ def target(on: Scene, number: int) -> Any:
 
 
 async def save(on: Scene) -> None:
-    await editor(on).get_by_role("button", name=re.compile("Save|Create")).click()
+    """Save, and wait for this very save: the word of an earlier one may still be on the page."""
+    async with on.page.expect_response(lambda answer: answer.request.method == "PUT" and answer.ok):
+        await editor(on).get_by_role("button", name=re.compile("Save|Create")).click()
     await expect(on.page.locator(".toast.good")).to_contain_text([re.compile("is (saved|created)")])
 
 
