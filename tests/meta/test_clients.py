@@ -101,7 +101,8 @@ def test_mock_providers_are_pinned_and_installed_once(checkout: Path) -> None:
 
 def test_continuous_integration_runs_them_after_the_tests() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert lines[-2:] == ["./scripts/test", "exec ./scripts/clients/run"]
+    assert any(line.startswith("./scripts/test") for line in lines)
+    assert lines[-1] == "exec ./scripts/clients/run"
     assert all(
         os.access(path, os.X_OK)
         for path in (ROOT / ".ci" / "run", *(CLIENTS / name for name in ("run", "install", "mocks")))
