@@ -88,10 +88,3 @@ def test_names(text: str, wanted: Range) -> None:
 )
 def test_instants(text: str, at: int | None) -> None:
     assert parse_instant(text) == at
-
-
-def test_alignment() -> None:
-    assert Window(None).is_aligned
-    assert Window(BUCKET_MS, 2 * BUCKET_MS).is_aligned
-    assert not Window(BUCKET_MS + 1).is_aligned
-    assert not Window(None, 7).is_aligned

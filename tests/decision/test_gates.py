@@ -2,8 +2,7 @@
 
 import pytest
 
-from combos.decision.gates import Backend, Closed, Gate, backend_of, backend_of_combo
-from decisions import main_of, registry, row
+from combos.decision.gates import Closed, Gate, backend_of
 
 
 @pytest.mark.parametrize(
@@ -18,11 +17,6 @@ from decisions import main_of, registry, row
 )
 def test_the_backend_follows_from_the_selectors(provider: str | None, model: str | None, backend: str) -> None:
     assert backend_of(provider, model) == backend
-
-
-def test_the_backend_of_a_combo() -> None:
-    made = registry(providers={"tev": row("http://127.0.0.1:1/systemone")}, decisionProvider="tev")
-    assert backend_of_combo(main_of(made).config) is Backend.SYSTEMONE
 
 
 def test_a_closed_gate_says_its_name() -> None:

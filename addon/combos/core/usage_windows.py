@@ -29,11 +29,6 @@ class Window:
     since: int | None
     until: int | None = None
 
-    @property
-    def is_aligned(self) -> bool:
-        """Whether both ends lie between buckets, so that sums of whole buckets are exact."""
-        return not any(end is not None and end % BUCKET_MS for end in (self.since, self.until))
-
 
 def parse_range(text: str | None) -> Range:
     """The window of this name; any other text means 30 days."""

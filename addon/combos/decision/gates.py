@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-from combos.core.config_combo import ComboConfig
 from combos.core.names import TYPESAFE_PROVIDER
 
 
@@ -42,8 +41,3 @@ def backend_of(provider: str | None, model: str | None) -> Backend:
     if model is not None:
         return Backend.MODEL
     return Backend.TYPESAFE if provider in (None, TYPESAFE_PROVIDER) else Backend.SYSTEMONE
-
-
-def backend_of_combo(combo: ComboConfig) -> Backend:
-    """The backend of a combo with strategy jev."""
-    return backend_of(combo.decision_provider, combo.decision_model)
