@@ -46,6 +46,7 @@ def test_per_combo_and_per_model(home: Path) -> None:
         ["beta/m2", "1", "1", "0", "25", "7", "$0.0002"],
     ]
     assert "2 of 4 attempts reported no usage: their tokens are unknown, not zero." in done.stderr
+    assert "2 of 4 attempts have no known price: the cost is that of the others." in done.stderr
 
 
 def test_filters_and_json(home: Path) -> None:

@@ -87,6 +87,9 @@ def _show_usage(body: Json) -> None:
     unmeasured = summary["attempts"] - summary["measuredAttempts"]
     if unmeasured:
         say(f"{unmeasured} of {summary['attempts']} attempts reported no usage: their tokens are unknown, not zero.")
+    unpriced = summary["attempts"] - summary["pricedAttempts"]
+    if unpriced and summary["pricedAttempts"]:
+        say(f"{unpriced} of {summary['attempts']} attempts have no known price: the cost is that of the others.")
 
 
 def _show_decisions(body: Json) -> None:
