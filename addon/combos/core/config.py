@@ -45,8 +45,11 @@ class AdmissionKey(ConfigModel):
     """A key that admits clients which are not on this machine; a bare string in the file is the key alone."""
 
     key: Key
+    """The key, or a reference to it (`${NAME}`). Clients send it where they send a vendor's key."""
     id: Text | None = None
+    """Name of the key for people and programs."""
     name: LongText | None = None
+    """Who it was given to."""
 
     @classmethod
     def _spelled_out(cls, data: Any) -> Any:
@@ -64,21 +67,37 @@ class Config(ConfigModel):
     """The whole file."""
 
     schema_url: Text | None = Field(default=None, alias="$schema")
+    """Address or path of the JSON schema, for editors."""
     port: Annotated[int, Between(0, PORT_MAX)] = 10100
+    """Taken over from OpenCodex files and not used: mitmproxy's `listen_port` and `combos_admin_listen` decide."""
     hostname: Text = "127.0.0.1"
+    """Taken over from OpenCodex files and not used: mitmproxy's `listen_host` decides."""
     default_provider: Text | None = None
+    """Provider for bare model names that nothing else answers to, on the proxy's own address."""
     providers: Mapping[str, ProviderConfig] = Field(default_factory=dict)
+    """The vendors, by the name that targets and selectors (`name/model`) use."""
     combos: Mapping[str, ComboConfig] = Field(default_factory=dict)
+    """The combos, by id: `combo/<id>` is asked for."""
     disabled_models: tuple[ModelId, ...] = ()
+    """Models left out of the lists. They still serve requests that name them."""
     api_keys: tuple[AdmissionKey, ...] = ()
+    """Keys that admit clients which are not on this machine."""
     cors_allow_origins: tuple[Text, ...] = ()
+    """Web origins, such as `https://tools.example.com`, whose pages may use the proxy and the management API."""
     codex_account_namespaces: Mapping[str, Text] = Field(default_factory=dict)
+    """Names before a slash that belong to accounts of the ChatGPT backend: `name/model` is passed on untouched."""
     blocked_model_redirects: Mapping[ModelId, ModelId] = Field(default_factory=dict)
+    """Kept for OpenCodex and followed in renames; no request is redirected here."""
     fast_rows: Flag = True
+    """Models with a priority tier are listed and served as `<model>--fast` too."""
     cursor_effort_rows: Flag = False
+    """Models are served as `<model>--<effort>` too."""
     budgets: Budgets = Field(default_factory=Budgets)
+    """What providers and combos may cost before they rest."""
     usage_ledger_max_bytes: Annotated[int, Between(1, BYTES_MAX)] = LEDGER_BYTES_DEFAULT
+    """Size of the usage ledger at which its oldest records go."""
     max_inbound_body_bytes: Annotated[int, Between(1, BYTES_MAX)] = INBOUND_BODY_DEFAULT
+    """Largest request body, as sent and decompressed; a larger one gets 413."""
 
 
 def parse_config(document: object) -> Config:

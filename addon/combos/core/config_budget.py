@@ -28,9 +28,13 @@ class Budget(ConfigModel):
     """
 
     usd_per_day: Usd | None = None
+    """US dollars per calendar day, counted with `modelCosts`."""
     usd_per_month: Usd | None = None
+    """US dollars per calendar month."""
     tokens_per_day: BudgetTokens | None = None
+    """Input and output tokens per calendar day, cached input included."""
     tokens_per_month: BudgetTokens | None = None
+    """Input and output tokens per calendar month."""
 
     @property
     def has_limit(self) -> bool:
@@ -48,7 +52,9 @@ class Budgets(ConfigModel):
     """Budgets by provider name and by combo id."""
 
     providers: Mapping[str, Budget] = Field(default_factory=dict)
+    """Limits by provider name."""
     combos: Mapping[str, Budget] = Field(default_factory=dict)
+    """Limits by combo id."""
 
 
 def budgets(view: ConfigView) -> Iterator[ConfigProblem]:

@@ -43,6 +43,7 @@ class ConfigModel(BaseModel):
         validate_by_alias=True,
         hide_input_in_errors=True,
         protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
     _order: tuple[str, ...] = PrivateAttr(default=())
 
