@@ -58,7 +58,7 @@ class Budgets(ConfigModel):
 
 
 def budgets(view: ConfigView) -> Iterator[ConfigProblem]:
-    """A budget limits something."""
+    """A budget sets at least one limit."""
     for kind, rows in (("providers", view.config.budgets.providers), ("combos", view.config.budgets.combos)):
         for name, budget in rows.items():
             if not budget.has_limit:

@@ -30,7 +30,7 @@ def combo_ids(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def targets(view: ConfigView) -> Iterator[ConfigProblem]:
-    """At least one; no pair twice; only providers of models."""
+    """At least one target, no provider/model pair twice, no combo and no decision service among them."""
     for combo_id, combo in view.combos.items():
         path = ("combos", combo_id, "targets")
         if not combo.targets:
@@ -61,14 +61,14 @@ def _target(view: ConfigView, path: tuple[str | int, ...], target: TargetConfig)
 
 
 def efforts(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Forcing needs something to force."""
+    """`defaultEffortMode: "force"` needs a `defaultEffort`."""
     for combo_id, combo in view.combos.items():
         if combo.default_effort_mode is DefaultEffortMode.FORCE and combo.default_effort is None:
             yield problem(("combos", combo_id, "defaultEffortMode"), 'must not be "force" without a defaultEffort')
 
 
 def aliases(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Grammar and collisions of public names."""
+    """An alias is well formed and nobody else's: no other combo's, no provider's, no model's."""
     taken = _provider_claims(view)
     owners: dict[str, str] = {}
     for combo_id, combo in view.combos.items():

@@ -20,7 +20,7 @@ _SUFFIXES = frozenset(("fast", "minimal", *RUNGS))
 
 
 def decision_fields(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Only with strategy jev, and only one of provider and model."""
+    """`decision…` fields are for strategy `jev` only, and `decisionProvider` excludes `decisionModel`."""
     for combo_id, combo in view.combos.items():
         path = ("combos", combo_id)
         if combo.strategy is not Strategy.JEV:
@@ -32,7 +32,7 @@ def decision_fields(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def decision_providers(view: ConfigView) -> Iterator[ConfigProblem]:
-    """`jev` needs no row; any other name is a configured decision service with a System One address."""
+    """A `decisionProvider` is `jev`, or a decision service whose `baseUrl` ends in `/systemone`."""
     for combo_id, combo in view.combos.items():
         fault = _provider_fault(view, combo.decision_provider) if combo.strategy is Strategy.JEV else None
         if fault:
@@ -52,7 +52,7 @@ def _provider_fault(view: ConfigView, name: str | None) -> str | None:
 
 
 def decision_models(view: ConfigView) -> Iterator[ConfigProblem]:
-    """An ordinary route: not this combo, no combo that decides itself, no decision service, no misspelt provider."""
+    """A `decisionModel` can be asked: not this combo, no combo that decides itself, no decision service."""
     for combo_id, combo in view.combos.items():
         if combo.strategy is Strategy.JEV and combo.decision_model is not None:
             fault = model_fault(view, combo_id, combo.decision_model)

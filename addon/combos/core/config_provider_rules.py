@@ -36,7 +36,7 @@ _TRANSPORT_HEADERS = frozenset(
 
 
 def provider_names(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Grammar and reserved words; `combo` is taken by the combos."""
+    """Names of providers are well formed and not reserved; `combo` is taken by the combos."""
     for name in sorted(view.provider_names):
         parts = ("providers", name)
         if name in RESERVED_PROVIDER_NAMES:
@@ -52,7 +52,7 @@ def provider_names(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def destinations(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Base URLs and egress proxies."""
+    """Base URLs and proxies are whole URLs; private hosts need `allowPrivateNetwork`, metadata hosts are refused."""
     for name, row in view.providers.items():
         fault = base_url_fault(row.base_url, allow_private=row.allow_private_network)
         if fault is None and row.adapter is Adapter.JEV_DECISION:
@@ -65,7 +65,7 @@ def destinations(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def headers(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Names and values of configured headers."""
+    """Names and values can stand in a header line; none is a credential or belongs to the transport; 64 at most."""
     for name, row in view.providers.items():
         path = ("providers", name, "headers")
         if len(row.headers) > HEADERS_MAX:
@@ -113,7 +113,7 @@ def keys(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def accounts(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Account pools: unique ids, whole paths, and the mode that uses them."""
+    """An `accountPool` has `authMode: "oauth"`, unique ids, whole paths and at most 64 accounts."""
     for name, row in view.providers.items():
         path = ("providers", name, "accountPool")
         if row.account_pool and row.auth_mode is not AuthMode.OAUTH:
@@ -136,7 +136,7 @@ def _key(parts: tuple[str | int, ...], key: SecretStr | None) -> Iterator[Config
 
 
 def authentication(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Which modes and transports an adapter knows."""
+    """`authMode: "forward"` is for `openai-responses`, `apiKeyTransport` for `anthropic` with `authMode: "key"`."""
     for name, row in view.providers.items():
         if row.auth_mode is AuthMode.FORWARD and row.adapter is not Adapter.OPENAI_RESPONSES:
             yield problem(("providers", name, "authMode"), 'must not be "forward" unless adapter is openai-responses')

@@ -11,7 +11,7 @@ from combos.core.names import RESERVED_ACCOUNT_NAMESPACES, is_combo_id
 
 
 def default_provider(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Names a provider of this file that answers model requests."""
+    """`defaultProvider` names a provider of this file that answers model requests."""
     name = view.config.default_provider
     if name is None:
         return
@@ -23,7 +23,7 @@ def default_provider(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def account_namespaces(view: ConfigView) -> Iterator[ConfigProblem]:
-    """Grammar, and no name that stands for something else before a slash."""
+    """Names are well formed and stand for nothing else before a slash."""
     providers = {name.casefold() for name in view.provider_names}
     for name in view.config.codex_account_namespaces:
         path = ("codexAccountNamespaces", name)
@@ -39,7 +39,7 @@ def account_namespaces(view: ConfigView) -> Iterator[ConfigProblem]:
 
 
 def origins(view: ConfigView) -> Iterator[ConfigProblem]:
-    """`scheme://host[:port]` as browsers send it."""
+    """Origins are written as browsers send them: `https://host[:port]` or `http://…`."""
     for index, origin in enumerate(view.config.cors_allow_origins):
         if not _is_origin(origin):
             yield problem(

@@ -29,21 +29,25 @@ type Source = Callable[[FailureFacts, int | None, Now], int | None]
 
 
 def _retry_after(facts: FailureFacts, _configured: int | None, now: Now) -> int | None:
+    """The header `Retry-After`: seconds, also with a fraction, or an HTTP date."""
     return retry_after_ms(facts.signals.retry_after, now.epoch_ms)
 
 
 def _codex_reset(facts: FailureFacts, _configured: int | None, now: Now) -> int | None:
-    """The soonest reset ahead. The headers ride on every reply, so the failure itself has to speak of a quota."""
+    """The soonest of the `x-codex-…-reset-at` headers that is ahead; for 402, 429 and failures that name a quota."""
+    # The headers ride on every reply, so the failure itself has to speak of a quota.
     if facts.status not in (402, 429) and not _is_quota_failure(facts):
         return None
     return codex_reset_ms(facts.signals.codex_resets, now.epoch_ms)
 
 
 def _configured(_facts: FailureFacts, configured: int | None, _now: Now) -> int | None:
+    """The combo's `cooldownMs`."""
     return configured
 
 
 def _hold(facts: FailureFacts, _configured: int | None, _now: Now) -> int | None:
+    """Ten minutes for a spent usage window and for what speaks of the key or the bill, a bare 401 or 402 included."""
     if facts.garbled:
         return None
     kind = code_class(facts.code)
@@ -54,12 +58,14 @@ def _hold(facts: FailureFacts, _configured: int | None, _now: Now) -> int | None
 
 
 def _request_rate(facts: FailureFacts, _configured: int | None, _now: Now) -> int | None:
+    """Five seconds for too many requests in a short time, by code or by wording."""
     kind = code_class(facts.code)
     worded = prose.is_request_rate(facts.prose) and kind not in QUOTA_EVIDENCE
     return REQUEST_RATE_MS if kind is CodeClass.REQUEST_RATE or worded else None
 
 
 def _default(_facts: FailureFacts, _configured: int | None, _now: Now) -> int | None:
+    """One minute for everything else."""
     return DEFAULT_MS
 
 

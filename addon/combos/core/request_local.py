@@ -60,27 +60,32 @@ class LocalRow:
 
 
 def _is_user(rejection: Rejection) -> bool:
+    """`Unsupported parameter: user`, about the parameter `user`."""
     named = "param" not in rejection.error or rejection.param_is("user")
     return named and rejection.message == "Unsupported parameter: user"
 
 
 def _is_effort(rejection: Rejection) -> bool:
+    """`Unsupported value: … not supported …`, about the reasoning effort."""
     message = rejection.message
     said = message.startswith("Unsupported value:") and "not supported" in message
     return said and rejection.param_is("reasoning.effort", "reasoning_effort")
 
 
 def _is_image(rejection: Rejection) -> bool:
+    """`Model '…' does not support image inputs.`, about `input`."""
     return rejection.param_is("input") and _IMAGE.match(rejection.message) is not None
 
 
 def _is_response_format(rejection: Rejection) -> bool:
+    """A message that names `response_format` and says that it is not supported."""
     named = "param" not in rejection.error or rejection.param_is(None, "response_format")
     message = rejection.message.lower()
     return named and "response_format" in message and any(phrase in message for phrase in _INCAPABLE)
 
 
 def _is_tools_with_effort(rejection: Rejection) -> bool:
+    """Function tools together with `reasoning_effort`, on Chat Completions."""
     codeless = "code" in rejection.error and rejection.error["code"] is None
     said = _TOOLS_WITH_EFFORT.fullmatch(rejection.message) is not None
     return codeless and said and rejection.param_is("reasoning_effort")
