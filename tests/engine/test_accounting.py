@@ -3,11 +3,11 @@
 import pytest
 
 from combos.core.facts import Headers
-from combos.core.recall import LaneKey, recall
+from combos.core.recall import lane_key, recall
 from combos.engine.events import ChunkReceived, ClientGone, Ended, HeadReceived, Started
 from playbook import World, completed, config, created, delta, event, failed, sends
 
-KEY = LaneKey("caller", "lane")
+KEY = lane_key("caller", "lane")
 
 
 def remembered(world: World, model: str = "real") -> str | None:

@@ -12,7 +12,7 @@ from mitmproxy.test import tflow, tutils
 from combos.admin.live_config import LiveConfig
 from combos.core import errors
 from combos.core.facts import Headers, Now
-from combos.core.recall import LaneKey, Selection
+from combos.core.recall import Selection, lane_key
 from combos.core.registry import ComboRoute
 from combos.mitm.access import caller_of
 from combos.mitm.client import Client
@@ -177,7 +177,7 @@ THREAD: Headers = ((b"thread-id", b"t"),)
 def remember(service: Service, asked: HTTPFlow) -> None:
     name = lane(asked.request.headers.fields)
     assert name is not None
-    key = LaneKey(caller_of(asked), name)
+    key = lane_key(caller_of(asked), name)
     service.state.recall.put(key, Selection("main", "alpha", "m1", "m-answer", NOW.mono_ms, 8))
 
 

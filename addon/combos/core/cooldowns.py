@@ -37,15 +37,18 @@ class Cooldowns:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def replace(self, key: CooldownKey, entry: CooldownEntry) -> None:
-        """Replace what is stored, longer or shorter."""
+    def replace(self, key: CooldownKey, entry: CooldownEntry) -> bool:
+        """Replace what is stored, longer or shorter. True: it is stored."""
         self._entries[key] = entry
+        return True
 
-    def extend(self, key: CooldownKey, entry: CooldownEntry) -> None:
+    def extend(self, key: CooldownKey, entry: CooldownEntry) -> bool:
         """Store unless the stored entry lasts longer: for targets cooled because of a sibling's failure."""
         stored = self._entries.get(key)
-        if stored is None or stored.expires_ms < entry.expires_ms:
-            self._entries[key] = entry
+        if stored is not None and stored.expires_ms >= entry.expires_ms:
+            return False
+        self._entries[key] = entry
+        return True
 
     def get(self, key: CooldownKey, now_ms: int) -> CooldownEntry | None:
         """The running entry, or None."""

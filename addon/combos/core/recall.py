@@ -19,11 +19,11 @@ NAME_BYTES_MAX = 1_024
 NAMES_BYTES_MAX = 64 * 1_024
 SWEEP_INTERVAL_MS = 60_000  # how often the host calls `sweep`
 
-_CALLER_DIGEST_LENGTH = 32
+_DIGEST_LENGTH = 32
 
 
 class LaneKey(NamedTuple):
-    """A conversation of one caller: `caller` is a digest (see `caller_digest`), `lane` the conversation identity."""
+    """A conversation of one caller, both by digest: see `caller_digest` and `lane_key`."""
 
     caller: str
     lane: str
@@ -105,7 +105,12 @@ class RecallStore:
 
 def caller_digest(credential: bytes) -> str:
     """A name for the holder of a credential that does not reveal it; callers without one (empty) share a name."""
-    return hashlib.sha256(credential).hexdigest()[:_CALLER_DIGEST_LENGTH]
+    return hashlib.sha256(credential).hexdigest()[:_DIGEST_LENGTH]
+
+
+def lane_key(caller: str, lane: str) -> LaneKey:
+    """The key of a conversation. The client's own name of it is as long as it likes, and is kept nowhere."""
+    return LaneKey(caller, hashlib.sha256(lane.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH])
 
 
 def remember(

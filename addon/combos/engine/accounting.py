@@ -11,7 +11,7 @@ from combos.core.facts import Dialect, Now, Scope, TransportFault, Verdict
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import CONTEXT_OVERFLOW, classify
 from combos.core.pools import spared
-from combos.core.recall import Completion, remember
+from combos.core.recall import Completion
 from combos.core.transport import transport_facts
 from combos.engine import replay
 from combos.engine.attempt import Attempt
@@ -62,7 +62,7 @@ class Accounting:
         origin = attempt.pick.origin
         if self.counts and origin is not None:
             completion = Completion(origin.combo, attempt.pick.target, origin.generation, attempt.record.response_model)
-            remember(self.state.recall, self.request.current(), self.request.lane_key, completion, now.mono_ms)
+            self.state.completed(self.request.current(), self.request.lane_key, completion, now)
 
     def settle(self, attempt: Attempt, now: Now) -> None:
         """Account for a committed stream at its terminal, once: before the client's next request can arrive."""

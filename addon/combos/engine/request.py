@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from combos.core.errors import ProxyError
 from combos.core.facts import Headers
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
-from combos.core.recall import LaneKey
+from combos.core.recall import LaneKey, lane_key
 from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
 from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
 from combos.wire.request import RequestFacts, conversation
@@ -56,13 +56,13 @@ class TurnRequest:
     @property
     def lane_key(self) -> LaneKey | None:
         """The conversation of this caller, if the request names one."""
-        return None if self.lane is None else LaneKey(self.caller, self.lane)
+        return None if self.lane is None else lane_key(self.caller, self.lane)
 
     @property
     def conversation(self) -> LaneKey | None:
         """The conversation for the sake of its reasoning state: the lane, else a session that the client names."""
         name = self.lane or conversation(self.headers)
-        return None if name is None else LaneKey(self.caller, name)
+        return None if name is None else lane_key(self.caller, name)
 
 
 @dataclass(frozen=True, slots=True)

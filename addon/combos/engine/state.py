@@ -13,10 +13,11 @@ from combos.core.budgets import Spending
 from combos.core.cooldowns import CooldownEntry, CooldownKey, Cooldowns
 from combos.core.expiring import ExpiringMap
 from combos.core.facts import Cooldown, Now, Scope, Verdict
-from combos.core.recall import LaneKey, RecallStore
+from combos.core.recall import Completion, LaneKey, RecallStore, Written
 from combos.core.registry import Combo, Registry, Target
 from combos.core.replay import ReplayStore
 from combos.core.strategies import RotationState
+from combos.engine.journal import Journal
 from combos.engine.pools import PoolBook
 from combos.engine.quota import QuotaBook
 
@@ -38,9 +39,10 @@ class PickedFrom(NamedTuple):
 
 
 class EngineState:
-    """State shared by the turns of one process. Lost on restart by design."""
+    """State shared by the turns of one process. Lost on restart by design; `journal` is told of what others share."""
 
     def __init__(self) -> None:
+        self.journal: Journal | None = None
         self.cooldowns = Cooldowns()
         self._rotations: dict[str, RotationState] = {}
         self._affinity: ExpiringMap[tuple[str, LaneKey], str] = ExpiringMap(AFFINITY_LIMIT, AFFINITY_TTL_MS)
@@ -54,6 +56,7 @@ class EngineState:
         self.spending = Spending()
         self._generation = 0
         self._live: frozenset[tuple[str, str]] = frozenset()
+        self._targets: dict[str, tuple[str, ...]] = {}
 
     # -- what selection reads
 
@@ -71,7 +74,11 @@ class EngineState:
     def choice_rotation(self, origin: PickedFrom) -> RotationState:
         """The rotation that a choice moves on: a copy for an outdated configuration, whose targets may be gone."""
         rotation = self.rotation(origin)
-        return rotation if origin.generation >= self._generation else copy.deepcopy(rotation)
+        if origin.generation < self._generation:
+            return copy.deepcopy(rotation)
+        if self.journal is not None:
+            self.journal.moved(origin.combo.id)
+        return rotation
 
     def peek_rotation(self, combo_id: str) -> RotationState:
         """The rotation for display; an empty one when nothing is remembered."""
@@ -95,6 +102,8 @@ class EngineState:
         """Count a turn that ended well."""
         if self.accepts(origin, target):
             self.rotation(origin).succeeded(target.key, origin.combo.config.sticky_limit)
+            if self.journal is not None:
+                self.journal.moved(origin.combo.id)
             if lane is not None:
                 self._affinity.put((origin.combo.id, lane), target.key, now.mono_ms)
 
@@ -112,11 +121,23 @@ class EngineState:
             for sibling in origin.combo.targets:
                 is_sibling = sibling.provider_name == target.provider_name and sibling.key != target.key
                 if is_sibling and self.accepts(origin, sibling):
-                    self.cooldowns.extend(CooldownKey(origin.combo.id, sibling.key), entry)
+                    self._cool(CooldownKey(origin.combo.id, sibling.key), entry, extends=True)
         if not self.accepts(origin, target):
             return False
-        self.cooldowns.replace(CooldownKey(origin.combo.id, target.key), entry)
+        self._cool(CooldownKey(origin.combo.id, target.key), entry, extends=False)
         return True
+
+    def _cool(self, key: CooldownKey, entry: CooldownEntry, *, extends: bool) -> None:
+        stored = self.cooldowns.extend(key, entry) if extends else self.cooldowns.replace(key, entry)
+        if stored and self.journal is not None:
+            self.journal.cooled(key, entry)
+
+    def completed(self, registry: Registry, lane: LaneKey | None, completion: Completion, now: Now) -> None:
+        """Remember a completed turn for a later compaction on the same lane. `registry` is the one in force."""
+        written = recall.remember(self.recall, registry, lane, completion, now.mono_ms)
+        selection = self.recall.peek(lane) if lane is not None and written is Written.WRITTEN else None
+        if lane is not None and selection is not None and self.journal is not None:
+            self.journal.remembered(lane, selection)
 
     def bind_turn_state(self, value: str, target: Target, now: Now) -> None:
         """Remember who issued an `x-codex-turn-state` value."""
@@ -149,18 +170,24 @@ class EngineState:
     def clear_cooldowns(self, combo: str | None = None, target: str | None = None) -> int:
         """End matching cooldowns now (None matches all, members of credential pools too); returns how many."""
         members = self.pools.clear() if combo is None and target is None else 0
-        return members + self.cooldowns.clear(combo, target)
+        cleared = members + self.cooldowns.clear(combo, target)
+        if self.journal is not None:
+            self.journal.cleared(combo, target)
+        return cleared
 
     def forget_combo(self, combo: str) -> None:
         """A combo was redefined or renamed: its cooldowns, rotation and use counts start anew."""
         self.cooldowns.clear(combo)
         self._rotations.pop(combo, None)
+        if self.journal is not None:
+            self.journal.forgot(combo)
 
     def reconcile(self, registry: Registry) -> None:
         """Adopt a new configuration: forget deleted combos and the rotation of removed targets. Cooldowns of
         removed targets simply expire."""
         self._generation = registry.generation
-        self._live = frozenset((combo.id, target.key) for combo in registry.combos.values() for target in combo.targets)
+        self._targets = {combo.id: tuple(t.key for t in combo.targets) for combo in registry.combos.values()}
+        self._live = frozenset((combo, target) for combo, targets in self._targets.items() for target in targets)
         self.cooldowns.keep_combos(set(registry.combos))
         self._rotations = {combo: state for combo, state in self._rotations.items() if combo in registry.combos}
         for combo, state in self._rotations.items():
@@ -170,6 +197,26 @@ class EngineState:
         self.pools.reconcile(registry)
         self.quota.reconcile(registry)
         recall.reconcile(self.recall, registry)
+        if self.journal is not None:
+            self.journal.reconciled()
+
+    # -- what is told by other proxies; the journal hears nothing of it
+
+    def targets_of(self, combo: str) -> tuple[str, ...]:
+        """Keys of a combo's targets in the configuration in force; empty for one that is not there."""
+        return self._targets.get(combo, ())
+
+    def combos(self) -> tuple[str, ...]:
+        """Ids of the combos in the configuration in force."""
+        return tuple(self._targets)
+
+    def open_rotation(self, combo: str) -> RotationState:
+        """The rotation of a combo in the configuration in force."""
+        return self._rotations.setdefault(combo, RotationState())
+
+    def drop_rotation(self, combo: str) -> None:
+        """The combo's rotation and counts begin anew."""
+        self._rotations.pop(combo, None)
 
     def sweep(self, now: Now) -> int:
         """Drop what has expired; returns how many entries went."""

@@ -19,7 +19,7 @@ from combos.core.facts import Headers, Now
 from combos.core.keychain import keychain_names
 from combos.core.pools import kind_of
 from combos.core.quota import binding_of
-from combos.core.recall import LaneKey
+from combos.core.recall import lane_key
 from combos.core.registry import Combo, ComboRoute, Provider, Registry
 from combos.core.secrets import Secret, resolve_secret
 from combos.decision.model import ModelReply
@@ -197,7 +197,7 @@ class Service:
         name = lane(flow.request.headers.fields)
         if name is None:
             return None
-        key = LaneKey(access.caller_of(flow), name)
+        key = lane_key(access.caller_of(flow), name)
         now_ms = self.now().mono_ms
         return recalled_route(self.state.recall, self.config.registry, key, flow.request.path, body, now_ms)
 

@@ -1,0 +1,48 @@
+"""What proxies that share state tell a server, and what it tells them.
+
+A push is applied by the server as a whole or not at all, once, and told to everybody in the order of versions. An epoch
+is one life of the server's sums: when it has lost them, another begins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from combos.core.registers import AnyRegister, RegisterKey, Stamp
+from combos.core.tallies import Additions, Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What one replica has to say. `number` counts its pushes; what is in `forgets` is forgotten before the rest;
+    `drops` are registers that the server need not keep, unless they have been written since."""
+
+    number: int
+    forgets: tuple[str, ...]
+    additions: Additions
+    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
+    drops: tuple[tuple[RegisterKey, Stamp], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A push as everybody hears of it, with the sums that came out."""
+
+    epoch: str
+    version: int
+    replica: str
+    number: int
+    forgets: tuple[str, ...]
+    totals: Mapping[Cell, int]
+    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Everything the server has. `applied` is the replica's last push in it; None when it knows of none."""
+
+    server_ms: int
+    epoch: str
+    version: int
+    applied: int | None
+    totals: Mapping[Cell, int]
+    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
