@@ -1,5 +1,7 @@
 """What is sent: the exact head of a request, its length, and to which host."""
 
+from dataclasses import replace
+
 import pytest
 
 from combos.core.facts import TransportFault
@@ -49,19 +51,42 @@ async def test_the_request_head_is_ours_and_nothing_more(upstream: Upstream) -> 
     ]
 
 
+@pytest.mark.parametrize("broken", [b"a\r\nY: b", b"a\nb", b"a\rb", b"a\0b", b"a\x7fb"])
+async def test_a_head_with_a_control_character_is_not_sent(upstream: Upstream, broken: bytes) -> None:
+    async with RawServer(SERVE) as server:
+        for fields in (((b"X", broken),), ((broken, b"x"),)):
+            assert await fault_of_exchange(upstream, outbound(server.url, headers=fields)) is not None
+        for method in ("GET " + broken.decode(), broken.decode(), ""):
+            assert await fault_of_exchange(upstream, outbound(server.url, method=method)) is not None
+        await exchange(upstream, outbound(server.url, headers=((b"X", b"a\tb"),)))
+    assert [request.header("x") for request in server.requests] == ["a\tb"]
+
+
+async def test_what_is_remembered_of_a_url_is_its_provider_s_own(upstream: Upstream) -> None:
+    async with RawServer(SERVE) as server:
+        await exchange(upstream, outbound(server.url))
+        fault = await fault_of_exchange(upstream, outbound(server.url, allow_private_network=False))
+        assert fault is not None
+        assert fault.fault is TransportFault.CONNECT_FAILED
+        await exchange(upstream, outbound(server.url))
+        assert len(server.requests) == 2
+
+
+async def test_any_number_of_urls_can_be_asked_for(upstream: Upstream) -> None:
+    async with RawServer(SERVE) as server:
+        request = outbound(server.url)
+        for number in range(1_100):
+            await exchange(upstream, replace(request, url=f"{request.url}?n={number}"))
+        assert server.connections == 1
+        assert server.requests[-1].target == "/chat/completions?n=1099"
+
+
 @pytest.mark.parametrize(("method", "body", "length"), [("GET", b"", None), ("POST", b"", "0"), ("DELETE", b"x", "1")])
 async def test_lengths_of_bodies(upstream: Upstream, method: str, body: bytes, length: str | None) -> None:
     async with RawServer(SERVE) as server:
         await exchange(upstream, outbound(server.url, method=method, body=body))
     assert server.requests[0].header("content-length") == length
     assert server.requests[0].body == body
-
-
-async def test_a_header_with_a_line_break_is_not_sent(upstream: Upstream) -> None:
-    async with RawServer(SERVE) as server:
-        fault = await fault_of_exchange(upstream, outbound(server.url, headers=((b"X", b"a\r\nY: b"),)))
-    assert fault is not None
-    assert server.requests == []
 
 
 async def test_credentials_go_to_the_host_of_their_provider_only(upstream: Upstream) -> None:

@@ -8,12 +8,14 @@ import asyncio
 import math
 
 import aiohttp
+from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 
 from combos.core.facts import Headers, TransportFault
 from combos.core.pools import PoolNote
 from combos.upstream.connector import Watch
 from combos.upstream.faults import Phase, UpstreamFault, fault_of
+from combos.upstream.sending import Beginning
 
 _VAGUE = (TransportFault.TRUNCATED, TransportFault.CLOSED)
 
@@ -23,13 +25,13 @@ class Answer:
 
     __slots__ = (
         "_closed",
+        "_connection",
         "_content",
         "_deadline",
         "_expired",
         "_idle_s",
         "_loop",
         "_received",
-        "_response",
         "_timer",
         "_total_at",
         "_until_close",
@@ -41,13 +43,14 @@ class Answer:
         "status",
     )
 
-    def __init__(self, response: aiohttp.ClientResponse, watch: Watch, where: str, idle_ms: int) -> None:
-        self.status: int = response.status
-        self.headers: Headers = response.raw_headers
+    def __init__(self, connection: Connection, beginning: Beginning, watch: Watch, where: str, idle_ms: int) -> None:
+        head, content = beginning
+        self.status: int = head.code
+        self.headers: Headers = head.raw_headers
         self.peername = watch.peername
         self.pool: PoolNote | None = None
-        self._response = response
-        self._content = response.content
+        self._connection: Connection | None = connection
+        self._content = content
         self._watch = watch
         self._where = where
         self._loop = asyncio.get_running_loop()
@@ -58,13 +61,14 @@ class Answer:
         self._expired = False
         self._received = 0
         self._closed = False
-        if watch.link is not None and response.connection is not None:
-            watch.link.attach(self._lost)
-        # A body without length or chunks lasts until the connection closes; no connection, no body.
-        names = response.headers
-        self._until_close = (
-            response.connection is not None and "Content-Length" not in names and "Transfer-Encoding" not in names
-        )
+        content.on_eof(self._arrived_whole)  # at once when there is no body, or all of it is here
+        # A body without length or chunks lasts until the connection closes.
+        self._until_close = False
+        if self._connection is not None:
+            if watch.link is not None:
+                watch.link.attach(self._lost)
+            names = head.headers
+            self._until_close = "Content-Length" not in names and "Transfer-Encoding" not in names
 
     def limit(self, idle_ms: int, total_ms: int | None = None) -> None:
         """From now on wait at most `idle_ms` for the next bytes and `total_ms` for the whole rest (None: any time)."""
@@ -95,9 +99,23 @@ class Answer:
         self._disarm()
         if self._watch.link is not None:
             self._watch.link.detach(self._lost)
-        if self._response.connection is not None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
             self._watch.abort()
-        self._response.close()
+            connection.close()
+            if self._content.exception() is None:
+                self._content.set_exception(aiohttp.ClientConnectionError("closed by its reader"))
+
+    def _arrived_whole(self) -> None:
+        """The connection serves the next request, unless this one is still being sent."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        transport = connection.transport
+        if transport is None or transport.get_write_buffer_size():
+            connection.close()
+        else:
+            connection.release()
 
     def _arrived(self) -> bytes:
         content = self._content
