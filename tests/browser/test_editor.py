@@ -11,7 +11,7 @@ pytest.importorskip("playwright.async_api", reason="Playwright is not installed:
 
 from playwright.async_api import expect
 
-from browser.scene import Scene, scene
+from browser.scene import TOKEN, Scene, scene
 
 FOCUSED = """(() => {
     const at = document.activeElement;
@@ -249,6 +249,21 @@ async def test_the_browser_asks_before_typed_text_is_lost(tmp_path: Path, confdi
         await save(on)
         await on.page.reload()  # would wait for an answer
         await expect(name).to_have_value(re.compile("!"))
+
+
+async def test_a_refused_token_is_no_problem_of_the_draft(tmp_path: Path, confdir: Path) -> None:
+    async with scene(tmp_path, confdir) as on:
+        await on.open("combos", "main", "edit")
+        name = editor(on).get_by_label("Display name")
+        await name.fill("Typed before")
+        await on.page.evaluate("sessionStorage.setItem('combos-admin-token', 'another')")
+        await editor(on).get_by_role("button", name="Save").click()
+        await on.page.get_by_label("Admin token").fill(TOKEN)
+        await on.page.get_by_role("button", name="Open the dashboard").click()
+        await expect(name).to_have_value("Typed before")
+        await expect(editor(on).locator(".summary.bad")).to_have_count(0)
+        await save(on)
+        assert on.stored["main"]["displayName"] == "Typed before"
 
 
 async def test_a_dialog_gives_the_focus_back(tmp_path: Path, confdir: Path) -> None:

@@ -29,7 +29,8 @@ export function takeStored(draft) {
 
 export async function saveDraft(draft) {
   const before = draft.originId === null ? null : comboOf(draft.originId);
-  const saved = await save(draft);
+  let saved = null;
+  if (!(await attempt(async () => { saved = await save(draft); }))) return;
   if (saved === null) {
     document.querySelector("[aria-invalid=true], .summary.bad")?.focus();
     return;

@@ -96,6 +96,7 @@ export async function check(draft) {
     const plan = await call("POST", "/api/combos/dry-run", { id: asked.id, combo: definition(asked) }).catch(() => null);
     return found(draft, asked, [], plan, stored.combo);
   } catch (error) {
+    if (isNoVerdict(error)) return null;
     return found(draft, asked, problemsOf(error, asked.id), null);
   }
 }
@@ -105,7 +106,10 @@ function found(draft, asked, problems, plan, stored = null) {
   changed();
 }
 
-/** Store it. Answers the id, or null when it was refused. */
+/** Nobody has judged the draft: the proxy is away, or it did not accept the token. */
+const isNoVerdict = (error) => error.status === 0 || error.status === 401;
+
+/** Store it. Answers the id, or null when it was refused. Throws what says nothing about the draft. */
 export async function save(draft) {
   draft.saving = true;
   draft.touched = true;
@@ -113,6 +117,7 @@ export async function save(draft) {
   try {
     return (await call("PUT", "/api/combos", putBody(draft, false))).id;
   } catch (error) {
+    if (isNoVerdict(error)) throw error;
     draft.problems = problemsOf(error, draft.value.id);
     return null;
   } finally {
