@@ -8,9 +8,11 @@ import pytest
 
 from combos import __version__
 from combos.admin.live_config import Change
-from combos.admin.metrics import LiveCollector, LiveSources, Metrics, cooling, overhead_ms, place_of
+from combos.admin.metrics import LiveCollector, LiveSources, Metrics, cooling, named_places, overhead_ms, place_of
+from combos.core.config import Config
 from combos.core.cooldowns import CooldownEntry, CooldownKey
 from combos.core.facts import Now
+from combos.core.registry import build_registry
 from combos.engine.record import Outcome
 from combos.engine.state import EngineState
 from records import AT, attempt, decision, failure, registry, turn
@@ -50,10 +52,20 @@ def test_a_last_failure_is_no_hop() -> None:
     assert value(metrics, "combos_requests_total", combo="main", outcome="exhausted") == 1
 
 
+def test_a_reload_changes_which_names_are_labels() -> None:
+    metrics = Metrics()
+    for served_with in (PRICES, build_registry(Config(), 2), PRICES):
+        metrics.turn(turn(attempt(), combo=None), served_with)
+    counted = {"combo": "direct", "result": "success"}
+    assert value(metrics, "combos_attempts_total", **counted, provider="alpha", model="m1") == 2
+    assert value(metrics, "combos_attempts_total", **counted, provider="other", model="other") == 1
+
+
 def test_names_that_only_clients_know_are_no_labels() -> None:
-    assert place_of(attempt(), PRICES) == ("alpha", "m1")
-    assert place_of(attempt(model="whatever-a-client-says"), PRICES) == ("alpha", "other")
-    assert place_of(attempt(provider="gone"), PRICES) == ("other", "other")
+    named = named_places(PRICES)
+    assert place_of(attempt(), PRICES, named) == ("alpha", "m1")
+    assert place_of(attempt(model="whatever-a-client-says"), PRICES, named) == ("alpha", "other")
+    assert place_of(attempt(provider="gone"), PRICES, named) == ("other", "other")
     metrics = Metrics()
     for number in range(20):
         metrics.turn(turn(attempt(model=f"x{number}", result="cancelled"), combo=None), PRICES)
