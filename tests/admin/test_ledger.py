@@ -1,7 +1,6 @@
 """The ledger's file: what is written, when, how large it grows, and what happens when it cannot be."""
 
 import errno
-import logging
 import os
 import sqlite3
 import threading
@@ -111,29 +110,160 @@ def test_the_thread_leaves_when_nothing_comes_and_returns_with_the_next_record(
     assert kept(path) == ["two", "one"]
 
 
-def test_what_cannot_be_written_is_counted_and_said_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def in_the_way(path: Path) -> None:
+    path.mkdir(parents=True)
+
+
+def as_a_pipe(path: Path) -> None:
     path.parent.mkdir()
-    path.mkdir()
+    os.mkfifo(path)
+
+
+def of_a_newer_version(path: Path) -> None:
+    connection = open_for_writing(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        for found in path.parent.iterdir():
+            found.unlink()
+
+
+@pytest.mark.parametrize("obstacle", [in_the_way, as_a_pipe, of_a_newer_version])
+def test_what_cannot_be_written_waits_and_is_said_once(
+    path: Path, caplog: pytest.LogCaptureFixture, obstacle: Callable[[Path], None]
+) -> None:
+    obstacle(path)
     ledger = Ledger(path, lambda: 2**30)
-    with caplog.at_level(logging.WARNING):
-        for ident in ("one", "two"):
-            ledger.add(entry(ident))
-            assert ledger.flush()
-    assert ledger.lost == 2
+    for ident in ("one", "two"):
+        ledger.add(entry(ident))
+        assert not ledger.flush()
+    assert ledger.lost == 0
     assert len([row for row in caplog.records if "cannot be written" in row.message]) == 1
-    path.rmdir()
+    assert "is written again" not in caplog.text
+    remove(path)
     ledger.add(entry("three"))
     ledger.close()
-    assert kept(path) == ["three"]
+    assert (ledger.lost, kept(path), requests(path)) == (0, ["three", "two", "one"], 3)
+    assert f"{path} is written again; 0 records" in caplog.text
+
+
+def test_a_lock_of_another_process_costs_no_record(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BUSY_MS", 10)
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    other = open_for_writing(path)
+    other.execute("BEGIN IMMEDIATE")
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("one"))
+    assert not ledger.flush()
+    assert "database is locked" in caplog.text
+    other.execute("COMMIT")
+    other.close()
+    assert ledger.flush()
+    ledger.close()
+    assert (ledger.lost, kept(path)) == (0, ["one"])
+
+
+@pytest.mark.parametrize("moment", ["BEGIN IMMEDIATE", "COMMIT", "INSERT INTO requests"])
+def test_a_full_disk_costs_no_record_and_stores_none_twice(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Wherever it strikes. The connection stands for a real one that refuses one kind of statement."""
+
+    class Full:
+        def __init__(self, real: sqlite3.Connection) -> None:
+            self.real = real
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+        def execute(self, statement: str, *more: Any) -> Any:
+            if is_full and statement.startswith(moment):
+                raise sqlite3.OperationalError("database or disk is full")
+            return self.real.execute(statement, *more)
+
+        def executemany(self, statement: str, *more: Any) -> Any:
+            if is_full and statement.startswith(moment):
+                raise sqlite3.OperationalError("database or disk is full")
+            return self.real.executemany(statement, *more)
+
+    is_full = True
+    monkeypatch.setattr(module, "open_for_writing", lambda where: Full(open_for_writing(where)))
+    monkeypatch.setattr(module, "RETRY_S", 0.0)
+    ledger = Ledger(path, lambda: 2**30)
+    for ident in ("one", "two"):
+        ledger.add(entry(ident))
+        assert not ledger.flush()
+    assert "database or disk is full" in caplog.text
+    is_full = False
+    assert ledger.flush()
+    ledger.close()
+    assert (ledger.lost, kept(path), requests(path)) == (0, ["two", "one"], 2)
+
+
+def test_a_file_that_cannot_be_written_is_left_alone_for_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[Path] = []
+
+    def refuse(where: Path) -> sqlite3.Connection:
+        tries.append(where)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "open_for_writing", refuse)
+    ledger = Ledger(path, lambda: 2**30)
+    for number in range(5):
+        ledger.add(entry(str(number)))
+        assert not ledger.flush()
+    assert len(tries) == 1
+    ledger.close()
+    assert len(tries) == 2, "once more at the end"
+
+
+def test_what_no_longer_fits_into_memory_and_what_the_end_finds_there_is_lost(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way(path)
+    monkeypatch.setattr(module, "KEPT_MAX", 2)
+    ledger = Ledger(path, lambda: 2**30)
+    for number in range(5):
+        ledger.add(entry(str(number)))
+        ledger.flush()
+    assert ledger.lost == 3
+    ledger.close()
+    assert ledger.lost == 5
+    assert f"2 records of usage could not be written to {path}" in caplog.text
+
+
+def test_a_size_that_cannot_be_kept_costs_no_record(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_connection: sqlite3.Connection, _limit: int) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(module, "prune", refuse)
+    monkeypatch.setattr(module, "_CHECK_EVERY", 1)
+    ledger = Ledger(path, lambda: 2**30)
+    for ident in ("one", "two"):
+        ledger.add(entry(ident))
+        assert ledger.flush()
+    ledger.close()
+    assert (ledger.lost, kept(path)) == (0, ["two", "one"])
+    assert "cannot be kept to its size" in caplog.text
 
 
 def test_a_record_that_cannot_be_made_is_no_end_of_the_ledger(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ledger = Ledger(path, lambda: 2**30)
     ledger.add(Entry(None, PRICES, AT))  # type: ignore[arg-type]
     assert ledger.flush()
+    ledger.add(Entry(None, PRICES, AT))  # type: ignore[arg-type]
     ledger.add(entry("fine"))
     ledger.close()
-    assert (ledger.lost, kept(path)) == (1, ["fine"])
+    assert (ledger.lost, kept(path)) == (2, ["fine"])
     assert "AttributeError" in caplog.text
 
 
@@ -194,22 +324,21 @@ def test_a_damaged_ledger_that_cannot_be_moved_is_said_once_and_tried_again(
         patched.setattr(Path, "rename", refuse)
         for ident in ("one", "two"):
             ledger.add(entry(ident))
-            assert ledger.flush()
-    assert ledger.lost == 2
+            assert not ledger.flush()
     assert len([row for row in caplog.records if "cannot be written" in row.message]) == 1
     ledger.add(entry("three"))
     ledger.close()
-    assert kept(path) == ["three"]
+    assert (ledger.lost, kept(path)) == (0, ["three", "two", "one"])
 
 
 def test_a_ledger_of_a_newer_version_is_left_alone(path: Path) -> None:
-    connection = open_for_writing(path)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    of_a_newer_version(path)
     ledger = Ledger(path, lambda: 2**30)
     ledger.add(entry("one"))
     ledger.close()
     assert ledger.lost == 1
+    with pytest.raises(sqlite3.Error, match="newer version"):
+        kept(path)
     assert not list(path.parent.glob("*.broken-*"))
 
 
@@ -290,3 +419,10 @@ def test_there_is_nothing_to_read_without_a_ledger(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT))
     with reading(path) as connection:
         assert connection is None
+
+
+@pytest.mark.parametrize("obstacle", [in_the_way, as_a_pipe])
+def test_what_is_no_file_is_not_read_and_keeps_nobody_waiting(path: Path, obstacle: Callable[[Path], None]) -> None:
+    obstacle(path)
+    with pytest.raises(sqlite3.Error, match="not a regular file"):
+        kept(path)

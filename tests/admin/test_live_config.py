@@ -110,6 +110,26 @@ def test_a_pipe_in_its_place_keeps_nobody_waiting(live: LiveConfig) -> None:
     assert "not a regular file" in str(live.problems[0])
 
 
+def test_a_file_without_an_end_is_not_read_whole(live: LiveConfig) -> None:
+    os.truncate(live.path, 2**40)
+    assert live.reload() is Change.INVALID
+    assert "larger than" in str(live.problems[0])
+
+
+def test_a_link_that_leads_nowhere_is_not_a_missing_file(tmp_path: Path) -> None:
+    """Somebody meant a file: without it, the demonstration is not what they want."""
+    path = tmp_path / "config.json"
+    path.symlink_to(tmp_path / "unmounted" / "config.json")
+    live = LiveConfig(path)
+    assert live.reload() is Change.INVALID
+    assert "leads nowhere" in str(live.problems[0])
+    assert not live.has_moved()
+    (tmp_path / "unmounted").mkdir()
+    (tmp_path / "unmounted" / "config.json").write_text("{}")
+    assert live.has_moved()
+    assert live.reload() is Change.LOADED
+
+
 def test_a_missing_file_keeps_what_is_in_force(live: LiveConfig) -> None:
     before = live.registry
     live.path.unlink()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from combos.admin.paths import config_path
+from combos.admin.paths import NoHomeError, config_path
 
 HOME = {"COMBOS_HOME": "/state"}
 NAMED = {"COMBOS_CONFIG": "/named.json", **HOME}
@@ -48,3 +48,14 @@ def test_the_name_of_no_account_is_taken_as_it_is() -> None:
     ):
         assert named.path == Path("~nobody-at-all/c.json")
     assert config_path(None, {"COMBOS_HOME": "~nobody-at-all"}).path == Path("~nobody-at-all/config.json")
+
+
+def test_without_a_home_directory_somebody_has_to_name_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_user: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(NoHomeError, match="set HOME or COMBOS_HOME"):
+        config_path(None, {})
+    assert config_path(None, {"COMBOS_HOME": "/state"}).path == Path("/state/config.json")

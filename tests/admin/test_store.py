@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +204,56 @@ def test_a_held_lock_is_waited_for_and_then_given_up(path: Path) -> None:
         assert "late" not in path.read_text()
     waiting.join()
     assert "late" in path.read_text()
-    with filelock.locked(path.parent), pytest.raises(filelock.LockTimeoutError), filelock.locked(path.parent, 0.03):
+    with filelock.locked(path.parent), pytest.raises(filelock.LockError), filelock.locked(path.parent, 0.03):
         pass
+
+
+@pytest.mark.parametrize("make", [lambda lock: lock.symlink_to("elsewhere"), Path.mkdir])
+def test_a_lock_that_cannot_be_opened_is_not_a_fault_of_the_configuration(
+    path: Path, make: Callable[[Path], None]
+) -> None:
+    make(path.with_name("config.lock"))
+    before = path.read_bytes()
+    with pytest.raises(RefusalError, match=r"the lock beside it, config\\.lock, cannot be opened") as caught:
+        ConfigStore(path).edit(hide("x"))
+    assert caught.value.kind is Kind.UNAVAILABLE
+    assert path.read_bytes() == before
+    assert not path.with_name("elsewhere").exists()
+
+
+def test_a_lock_is_free_once_its_holder_was_killed(path: Path) -> None:
+    """What is left of it is a file, and a file is no lock."""
+    held = "import sys; from combos.admin.filelock import locked; from pathlib import Path\n"
+    held += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", held, str(path.parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "addon")},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    with pytest.raises(filelock.LockError), filelock.locked(path.parent, 0.01):
+        pass
+    process.kill()
+    process.communicate()
+    assert ConfigStore(path).edit(hide("x")).is_changed
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_neither_read_nor_written_over(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "config.json"
+    make(path)
+    for attempt in (lambda: ConfigStore(path).read(), lambda: ConfigStore(path).edit(hide("x"))):
+        with pytest.raises(RefusalError, match=r"config\.json cannot be read: it is not a regular file"):
+            attempt()
+    assert not path.is_file()
+
+
+def test_a_file_without_an_end_is_not_read_whole(path: Path) -> None:
+    os.truncate(path, 2**40)
+    with pytest.raises(RefusalError, match="larger than"):
+        ConfigStore(path).read()
 
 
 def test_a_change_in_place_of_models_round_trips(path: Path) -> None:

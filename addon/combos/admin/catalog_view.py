@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from combos.admin.regular_file import read_regular
 from combos.core.catalog import Omitted, build_catalog
 from combos.core.config_text import parse_config_text
+from combos.core.limits import CONFIG_BYTES_MAX
 from combos.core.registry import build_registry
 from combos.wire.catalog_merge import merge_into
 from combos.wire.catalog_shape import ListRequest, Shape, render
@@ -17,6 +19,6 @@ def catalog_of_file(path: Path, shape: str, base: bytes | None = None) -> tuple[
     `shape` is one of `SHAPES`; Messages rows get the names that Claude Code accepts. `base`: a list of the vendor in
     this shape, to which the combos are added.
     """
-    catalog = build_catalog(build_registry(parse_config_text(path.read_bytes()), 0))
+    catalog = build_catalog(build_registry(parse_config_text(read_regular(path, CONFIG_BYTES_MAX)), 0))
     wanted = ListRequest(Shape(shape), encoded_ids=True)
     return render(catalog, wanted) if base is None else merge_into(base, catalog, wanted), catalog.omitted

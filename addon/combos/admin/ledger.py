@@ -1,8 +1,9 @@
 """The usage ledger: one record per logical request, appended by a thread of its own, in a database beside the config.
 
 A record is handed over without waiting and is on disk within a quarter of a second; a killed process loses at most
-what it had not yet committed and leaves a whole database behind. The oldest records, then the oldest sums, go when the
-file reaches its size. It stores and never interprets; what is summed is decided in `usage_sums`.
+what it had not yet committed and leaves a whole database behind. While the file cannot be written (a full disk, another
+process's lock), records wait in memory. The oldest records, then the oldest sums, go when the file reaches its size. It
+stores and never interprets; what is summed is decided in `usage_sums`.
 """
 
 import contextlib
@@ -14,29 +15,34 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from combos.admin.regular_file import open_regular
 from combos.admin.usage_record import usage_document
-from combos.admin.usage_sums import TABLES, Sums
+from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, TABLES, Sums
 from combos.core.registry import Registry
 from combos.engine.record import TurnRecord
+
+type Document = dict[str, Any]
 
 logger = logging.getLogger(__name__)
 
 LEDGER_NAME = "usage.sqlite"
 WAITING_MAX = 20_000
 """Records that may wait for the disk; beyond it they are lost, and counted."""
+KEPT_MAX = 5_000
+"""Records that are kept in memory while the file cannot be written: some 20 MB."""
 BATCH = 500
 GATHER_S = 0.2
 """How long a first record waits for others: waking the thread for each costs the event loop more than the record."""
+RETRY_S = 5.0
+"""How long a file that could not be written is left alone."""
 IDLE_S = 1.0
 """How long the file stays open when nothing comes."""
 _CHECK_EVERY = 500  # records between two looks at the file's size
 _BUSY_MS = 5_000
-_SCHEMA_VERSION = 1
-_PRIVATE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +56,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in the queue somebody waits for."""
+    """A place in the queue somebody waits for, and whether everything before it is on disk then."""
 
     reached: threading.Event
+    written: threading.Event
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What came out of the queue. `is_last`: nothing came for a while, or the ledger is being closed."""
+
+    entries: list[Entry] = field(default_factory=list)
+    marks: list[_Mark] = field(default_factory=list)
+    is_last: bool = False
+    is_closing: bool = False
 
 
 class Ledger:
@@ -67,6 +84,9 @@ class Ledger:
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
         self._warned = False
+        # Of the thread alone: records that the file has not taken yet, and when to try again.
+        self._kept: list[Document] = []
+        self._try_at = 0.0
         self._since_check = _CHECK_EVERY  # the first batch looks at once
 
     def add(self, entry: Entry) -> None:
@@ -79,11 +99,11 @@ class Ledger:
                 self._hurry.set()
 
     def flush(self, timeout_s: float = 5.0) -> bool:
-        """Wait until everything handed over so far is on disk; False when that takes too long."""
-        mark = _Mark(threading.Event())
+        """Wait until everything handed over so far is on disk; False when that takes too long or is not possible."""
+        mark = _Mark(threading.Event(), threading.Event())
         self._put(mark)
         self._hurry.set()
-        return mark.reached.wait(timeout_s)
+        return mark.reached.wait(timeout_s) and mark.written.is_set()
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what is left and let go of the file. A record that comes later opens it again."""
@@ -106,14 +126,20 @@ class Ledger:
 
     def _run(self) -> None:
         connection: sqlite3.Connection | None = None
-        going = True
-        while going:
-            entries, marks, going = self._take()
-            if entries:
-                connection = self._write(connection, entries)
-            for mark in marks:
+        while True:
+            taken = self._take()
+            is_closing = taken.is_closing or not threading.main_thread().is_alive()
+            self._keep(self._documents(taken.entries))
+            if self._kept and (is_closing or time.monotonic() >= self._try_at):
+                connection = self._write(connection)
+            for mark in taken.marks:
+                if not self._kept:
+                    mark.written.set()
                 mark.reached.set()
-            going = going or not self._leave()
+            if is_closing and self._kept:
+                self._give_up()
+            if taken.is_last and not self._kept and self._leave():
+                break
         if connection is not None:
             connection.close()
 
@@ -125,49 +151,88 @@ class Ledger:
                 return True
             return False
 
-    def _take(self) -> tuple[list[Entry], list[_Mark], bool]:
-        """Wait for something, then a moment for more, and take up to a batch; False when it is time to leave."""
-        entries: list[Entry] = []
-        marks: list[_Mark] = []
+    def _take(self) -> _Taken:
+        """Wait for something, then a moment for more, and take up to a batch."""
+        taken = _Taken()
         try:
             item = self._queue.get(timeout=IDLE_S)
         except queue.Empty:
-            return entries, marks, False
+            taken.is_last = True
+            return taken
         if isinstance(item, Entry):
             self._hurry.wait(GATHER_S)
         self._hurry.clear()
         while True:
             match item:
                 case None:
-                    return entries, marks, False
+                    taken.is_last = taken.is_closing = True
+                    return taken
                 case _Mark():
-                    marks.append(item)
+                    taken.marks.append(item)
                 case Entry():
-                    entries.append(item)
-            if len(entries) >= BATCH:
-                return entries, marks, True
+                    taken.entries.append(item)
+            if len(taken.entries) >= BATCH:
+                return taken
             try:
                 item = self._queue.get_nowait()
             except queue.Empty:
-                return entries, marks, True
+                return taken
 
-    def _write(
-        self, connection: sqlite3.Connection | None, entries: list[Entry], *, may_begin_anew: bool = True
-    ) -> sqlite3.Connection | None:
+    def _documents(self, entries: list[Entry]) -> list[Document]:
+        """What is stored of the entries. One of which nothing can be made is lost, not those beside it."""
+        made = []
+        for one in entries:
+            try:
+                made.append(usage_document(one.record, one.registry, one.epoch_ms))
+            except Exception:  # whatever it is, the other records are to be written
+                self.lost += 1
+                logger.warning("combos: a record of usage could not be made", exc_info=True)
+        return made
+
+    def _keep(self, documents: list[Document]) -> None:
+        """Up to `KEPT_MAX` wait for the file; beyond it the newest are lost."""
+        self._kept += documents
+        self.lost += max(0, len(self._kept) - KEPT_MAX)
+        del self._kept[KEPT_MAX:]
+
+    def _write(self, connection: sqlite3.Connection | None) -> sqlite3.Connection | None:
+        """Write what is kept; the connection to go on with."""
+        try:
+            connection = self._append(connection)
+        except Exception as error:  # whatever it is, the next records are to be written
+            self._failed(error)
+            return None
+        written, self._kept = len(self._kept), []
+        if self._warned:
+            self._warned = False
+            logger.warning(f"combos: {self.path} is written again; {self.lost} records of usage were lost so far")
+        return self._bound(connection, written)
+
+    def _append(self, connection: sqlite3.Connection | None, *, may_begin_anew: bool = True) -> sqlite3.Connection:
         try:
             connection = connection or open_for_writing(self.path)
-            append(connection, [usage_document(one.record, one.registry, one.epoch_ms) for one in entries])
-            self._bound(connection, len(entries))
-        except Exception as error:  # whatever it is, the next records are to be written
+            append(connection, self._kept)
+        except Exception as error:
             if connection is not None:
                 connection.close()
             if may_begin_anew and _is_damaged(error) and self._begins_anew(error):
-                return self._write(None, entries, may_begin_anew=False)
-            self.lost += len(entries)
-            self._complain(error)
-            return None
-        self._warned = False
+                return self._append(None, may_begin_anew=False)
+            raise
         return connection
+
+    def _failed(self, error: Exception) -> None:
+        """What may end, a lock or a full disk, costs no record; records that are themselves at fault are lost."""
+        self._try_at = time.monotonic() + RETRY_S
+        if not isinstance(error, OSError | sqlite3.OperationalError) and not _is_damaged(error):
+            self.lost += len(self._kept)
+            self._kept = []
+        self._complain(error)
+
+    def _give_up(self) -> None:
+        """The process ends: nobody is left to try again."""
+        count, self._kept = len(self._kept), []
+        self.lost += count
+        logger.warning(f"combos: {count} records of usage could not be written to {self.path} and are lost")
 
     def _begins_anew(self, damage: Exception) -> bool:
         """Whether the damaged file could be moved out of the way."""
@@ -178,18 +243,27 @@ class Ledger:
             return False
         return True
 
-    def _bound(self, connection: sqlite3.Connection, added: int) -> None:
+    def _bound(self, connection: sqlite3.Connection, added: int) -> sqlite3.Connection | None:
+        """Look at the size now and then. What fails here costs no record: they are written."""
         self._since_check += added
-        if self._since_check >= _CHECK_EVERY:
-            self._since_check = 0
+        if self._since_check < _CHECK_EVERY:
+            return connection
+        self._since_check = 0
+        try:
             prune(connection, self._limit())
+        except sqlite3.Error as error:
+            logger.warning(f"combos: {self.path} cannot be kept to its size: {error}")
+            connection.close()
+            return None
+        return connection
 
     def _complain(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
             unexpected = not isinstance(error, sqlite3.Error | OSError)
+            reason = error.strerror if isinstance(error, OSError) else error
             logger.warning(
-                f"combos: {self.path} cannot be written, usage is not recorded: {error}",
+                f"combos: {self.path} cannot be written, records of usage wait in memory: {reason}",
                 exc_info=error if unexpected else None,
             )
 
@@ -225,7 +299,7 @@ def set_aside(path: Path, damage: Exception) -> None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE))
+    os.close(open_regular(path, os.O_RDWR | os.O_CREAT))
     connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -240,9 +314,9 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _create(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > _SCHEMA_VERSION:
-        raise sqlite3.OperationalError("it was written by a newer version")
-    if version == _SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
+        raise sqlite3.OperationalError(NEWER)
+    if version == SCHEMA_VERSION:
         return
     with transaction(connection):
         connection.execute(
@@ -252,7 +326,7 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute("CREATE INDEX IF NOT EXISTS requests_at ON requests (at)")
         for table in TABLES:
             connection.execute(table.creation)
-        connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 @contextlib.contextmanager
@@ -268,7 +342,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def append(connection: sqlite3.Connection, documents: list[dict[str, Any]]) -> None:
+def append(connection: sqlite3.Connection, documents: list[Document]) -> None:
     """Store records and what they add to the sums, together."""
     sums = Sums()
     for document in documents:
@@ -318,5 +392,5 @@ def _used(connection: sqlite3.Connection) -> int:
     return int((pages - free) * size)
 
 
-def _text(document: dict[str, Any]) -> str:
+def _text(document: Document) -> str:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

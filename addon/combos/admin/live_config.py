@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from combos.admin.regular_file import read_regular
 from combos.core.config import Config, parse_config
 from combos.core.config_text import parse_config_text
 from combos.core.errors import ConfigError, ConfigProblem
+from combos.core.limits import CONFIG_BYTES_MAX
 from combos.core.registry import Registry, build_registry
 
 type Listener = Callable[[Registry], None]
@@ -20,6 +22,7 @@ type Observer = Callable[["Change"], None]
 type _Stat = tuple[int, int, int]
 
 _GONE = (ConfigProblem("", "is gone; the last good configuration stays in force"),)
+_DANGLING = (ConfigProblem("", "is a symbolic link that leads nowhere"),)
 
 
 class Change(StrEnum):
@@ -96,11 +99,11 @@ class LiveConfig:
 
     def _reload(self) -> Change:
         stat = _stat(self.path)
-        if stat is not None and not self.path.is_file():  # a pipe would keep the reader waiting
-            return self._refuse(FileState(stat), (ConfigProblem("", "cannot be read: it is not a regular file"),))
         try:
-            text = self.path.read_bytes()
+            text = read_regular(self.path, CONFIG_BYTES_MAX)
         except FileNotFoundError:
+            if self.path.is_symlink():
+                return self._refuse(FileState(), _DANGLING)
             self._seen = FileState()
             self.problems = _GONE if self._is_from_file else ()
             return Change.MISSING

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from combos.admin.atomic import DanglingLinkError, real_file, replace_file
-from combos.admin.filelock import LockTimeoutError, locked
+from combos.admin.filelock import LockError, locked
 from combos.admin.refusal import Kind, RefusalError, broken_file, not_valid
+from combos.admin.regular_file import read_regular
 from combos.core.config import Config, parse_config, save_problems
 from combos.core.config_problems import path_of
 from combos.core.config_text import parse_document
 from combos.core.errors import ConfigError
+from combos.core.limits import CONFIG_BYTES_MAX
 
 type Document = dict[str, Any]
 
@@ -65,7 +67,7 @@ class ConfigStore:
                 if stored.is_changed and new != text:
                     replace_file(self.path, new)
                 return stored
-        except (OSError, LockTimeoutError, DanglingLinkError) as error:
+        except (OSError, LockError, DanglingLinkError) as error:
             raise _unavailable(self.path, error) from error
 
     def preview[T](self, change: Callable[[Document], Edit[T]]) -> Stored[T]:
@@ -74,11 +76,11 @@ class ConfigStore:
 
     def _read(self) -> tuple[Document, bytes]:
         try:
-            text = real_file(self.path).read_bytes()
+            text = read_regular(real_file(self.path), CONFIG_BYTES_MAX)
         except FileNotFoundError:
             return {}, b""
         except (OSError, DanglingLinkError) as error:
-            raise _unavailable(self.path, error) from error
+            raise _unavailable(self.path, error, "read") from error
         try:
             document = parse_document(text)
             parse_config(document)
@@ -116,6 +118,6 @@ def _changed[T](old: Document, change: Callable[[Document], Edit[T]]) -> tuple[S
     return Stored(edit.result, config, edit.document != old), edit.document
 
 
-def _unavailable(path: Path, error: Exception) -> RefusalError:
+def _unavailable(path: Path, error: Exception, verb: str = "changed") -> RefusalError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return RefusalError(Kind.UNAVAILABLE, "config_unavailable", f"{path} cannot be changed: {reason}")
+    return RefusalError(Kind.UNAVAILABLE, "config_unavailable", f"{path} cannot be {verb}: {reason}")

@@ -4,6 +4,7 @@ Whole quarters of an hour come from the sums; what a window cuts off at its ends
 """
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from combos.admin.usage_sums import Row, Sums, Table
+from combos.admin.regular_file import open_regular
+from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, Row, Sums, Table
 from combos.core.usage_windows import BUCKET_MS, Window
 
 type Document = dict[str, Any]
@@ -48,15 +50,28 @@ class Filters:
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
     """The ledger, to be read only; None when there is none yet. Raises `sqlite3.Error`."""
-    if not path.exists():
+    if not _is_there(path):
         yield None
         return
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5, check_same_thread=False)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise sqlite3.OperationalError(NEWER)
         yield connection if version else None
     finally:
         connection.close()
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file. SQLite would wait for ever for the other end of a pipe. Raises `sqlite3.Error`."""
+    try:
+        os.close(open_regular(path))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise sqlite3.OperationalError(error.strerror) from error
+    return True
 
 
 class WindowSums:

@@ -12,6 +12,8 @@ from combos.core.usage_windows import BUCKET_MS
 
 type Row = tuple[Any, ...]
 type Document = Mapping[str, Any]
+SCHEMA_VERSION = 1
+NEWER = "it was written by a newer version"
 NANO = 1_000_000_000
 """Costs are summed as whole billionths of a USD: sums of them do not depend on their order."""
 

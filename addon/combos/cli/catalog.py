@@ -1,13 +1,12 @@
 """`ocx catalog`: the model list in the form of a client, from the configuration file alone."""
 
 import json
-import os
 from typing import BinaryIO
 
 import click
 
 from combos.admin.catalog_view import SHAPES, catalog_of_file
-from combos.admin.paths import config_path
+from combos.cli.files import located
 from combos.core.errors import ConfigError
 
 
@@ -26,7 +25,7 @@ def catalog(shape: str, base: BinaryIO | None, option: str | None, as_json: bool
     codex debug models | ocx catalog --codex --into - > ~/.codex/combos-catalog.json
     ocx catalog --json
     """
-    path = config_path(option, os.environ).path
+    path = located(option).path
     try:
         body, omitted = catalog_of_file(path, shape, base.read() if base else None)
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from combos.admin.redact import hinted, redacted
+from combos.admin.regular_file import read_regular
 from combos.cli.files import config_option, json_option, located, store_of
 from combos.cli.grammar import Group
 from combos.cli.output import Failed, emit_json, refusals, say, table
@@ -17,6 +18,7 @@ from combos.core.config_document import key_names
 from combos.core.config_schema import json_schema
 from combos.core.config_text import parse_config_text
 from combos.core.errors import ConfigError, ConfigProblem
+from combos.core.limits import CONFIG_BYTES_MAX
 from combos.core.secrets import MissingSecret, provider_secret
 
 
@@ -56,7 +58,7 @@ def schema() -> None:
 def validate(file: Path | None, config: str | None, as_json: bool) -> None:
     """Say everything that is wrong with a file. Exit code 1 when it cannot be used."""
     found = file or located(config).path
-    problems, warnings = _judged(found)
+    problems, warnings = _judged(found, may_wait=file is not None)
     if as_json:
         rows = {"problems": _rows(problems), "warnings": _rows(warnings)}
         emit_json({"valid": not problems, "path": str(found), **rows})
@@ -87,9 +89,11 @@ def show(config: str | None, origin: bool, as_json: bool) -> None:
         table(("Setting", "Value", "Origin"), rows)
 
 
-def _judged(path: Path) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProblem, ...]]:
+def _judged(path: Path, *, may_wait: bool) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProblem, ...]]:
+    """Problems and warnings. Only a file that was named may be a pipe."""
     try:
-        found = parse_config_text(path.read_bytes())
+        text = path.read_bytes() if may_wait else read_regular(path, CONFIG_BYTES_MAX)
+        found = parse_config_text(text)
     except FileNotFoundError:
         raise Failed(f"{path} does not exist\nTry: ocx provider add openai") from None
     except OSError as error:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from combos.admin.paths import ConfigPath, config_path
+from combos.admin.paths import ConfigPath, NoHomeError, config_path
 from combos.admin.refusal import RefusalError
 from combos.admin.store import ConfigStore
+from combos.cli.output import Failed
 
 type Decorated = Callable[..., Any]
 
@@ -35,8 +36,11 @@ def dry_run_option(command: Decorated) -> Decorated:
 
 
 def located(config: str | None) -> ConfigPath:
-    """The file, and who named it."""
-    return config_path(config, os.environ)
+    """The file, and who named it. Raises `Failed`."""
+    try:
+        return config_path(config, os.environ)
+    except NoHomeError as error:
+        raise Failed(str(error)) from None
 
 
 def store_of(config: str | None) -> ConfigStore:
@@ -57,6 +61,6 @@ def complete_providers(ctx: click.Context, _param: click.Parameter, incomplete: 
 def _complete(ctx: click.Context, group: str, incomplete: str) -> list[str]:
     try:
         names = store_of(ctx.params.get("config")).read().get(group, {})
-    except RefusalError:
+    except (RefusalError, Failed):
         return []
     return [name for name in names if name.startswith(incomplete)]

@@ -13,7 +13,7 @@ from mitmproxy.exceptions import OptionsError
 
 from combos.admin.app import AdminServer
 from combos.admin.live_config import Change, LiveConfig
-from combos.admin.paths import ConfigPath, config_path
+from combos.admin.paths import ConfigPath, NoHomeError, config_path
 from combos.core.registry import Registry
 from combos.mitm import announce, contentview, management, tls_options
 from combos.mitm.commands import Commands
@@ -99,7 +99,10 @@ class Combos:
     # Parts
 
     def _configure_settings(self, settings: Settings) -> None:
-        path = config_path(settings.config, os.environ)
+        try:
+            path = config_path(settings.config, os.environ)
+        except NoHomeError as error:
+            raise OptionsError(str(error)) from error
         before = self.service
         if before is None or self._path != path:
             self._open_config(path, settings)
