@@ -151,3 +151,32 @@ def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
     done = subprocess.run(arguments, stdout=writing, stderr=subprocess.PIPE, env=environ, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+ODD_NOTES = [
+    None, 7, "x", [], ["attempts"], {"attempts": None}, {"attempts": [None, 3, {}]}, {"attempts": {"a": 1}, "combo": 9},
+    {"client_flow": None}, {"client_flow": "x", "attempt": None}, {"client_flow": "x", "attempt": -1, "target": 4},
+    {"attempts": [{"rule": 3, "target": [], "status": {}}, {"rule": None}], "combo": ["main"]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("noted", ODD_NOTES, ids=str)
+def test_notes_that_combos_never_wrote_are_no_attempts_or_unknown(
+    noted: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow = tflow.tflow(resp=True)
+    flow.request.path = "/v1/responses"
+    flow.request.method = "POST"
+    flow.metadata["combos"] = noted
+    path = record(tmp_path / "flows", [flow])
+    assert main([str(path), "--config", str(tmp_path / "none.json")]) == 0
+    assert "Traceback" not in "".join(capsys.readouterr())
+
+
+def test_a_flow_without_one_of_its_parts_ends_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = record(tmp_path / "flows", [tflow.tflow(resp=True)])
+    for part in (b"request", b"response", b"server_conn", b"timestamp_end", b"headers"):
+        broken = tmp_path / "broken"
+        broken.write_bytes(path.read_bytes().replace(part, part[::-1]))
+        assert main([str(broken), "--config", str(tmp_path / "none.json")]) == 1
+        assert "Invalid data format." in capsys.readouterr().err

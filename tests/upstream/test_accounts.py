@@ -58,6 +58,18 @@ def test_other_documents_hold_no_account(document: Any) -> None:
     assert "token" in found.reason
 
 
+@pytest.mark.parametrize("moment", [float("inf"), -float("inf"), float("nan"), 10**300, 1e300, 0, -1, True, "soon"])
+def test_a_moment_that_is_no_date_states_no_expiry(moment: object) -> None:
+    for document in (
+        {"access_token": "canary", "expires_at": moment},
+        {"claudeAiOauth": {"accessToken": "canary", "expiresAt": moment}},
+        {"access_token": token(exp=moment)},
+    ):
+        found = read_account(document)
+        assert isinstance(found, Account)
+        assert found.expires_at is None
+
+
 class Clock:
     def __init__(self) -> None:
         self.s = 0.0

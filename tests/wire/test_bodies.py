@@ -138,3 +138,28 @@ def test_output_that_fills_a_piece_exactly(
         text = bytes(size)
         assert decode(coding, encode(text), size + 100) == text
         assert in_pieces(coding, encode(text), 3) == text
+
+
+MEMBERS = [("gzip", gzip.compress(b"")), ("gzip", gzip.compress(b"a")), ("zstd", zstd(b"")), ("zstd", zstd(b"a"))]
+
+
+@pytest.mark.parametrize(("coding", "member"), MEMBERS, ids=["gzip-0", "gzip-1", "zstd-0", "zstd-1"])
+def test_members_without_end_are_refused_before_they_cost_time(coding: str, member: bytes) -> None:
+    few = decode(coding, member * bodies.MAX_MEMBERS, 1 << 20)
+    assert len(few) in (0, bodies.MAX_MEMBERS)
+    with pytest.raises(BodyError) as caught:
+        decode(coding, member * 1_000_000, 1 << 20)
+    assert caught.value.kind is BodyErrorKind.MALFORMED
+
+
+@pytest.mark.parametrize(("coding", "encode"), [("gzip", gzip.compress), ("zstd", zstd)])
+def test_what_a_decoder_hands_back_is_bounded(
+    coding: str, encode: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    slices = bodies._slices
+    monkeypatch.setattr(bodies, "_slices", lambda data: [seen.append(len(s)) or s for s in slices(data)])
+    body = b"".join(encode(bytes([i % 251]) * 70) for i in range(9000))
+    assert len(decode(coding, body, 1 << 20)) == 9000 * 70
+    assert len(seen) > 1
+    assert max(seen) <= 64 * 1024

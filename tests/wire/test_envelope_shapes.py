@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from combos.wire.envelope_shapes import LONGEST_CODE, ErrorObject, parse_json, read_error
+from combos.wire.envelope_shapes import LONGEST_CODE, parse_json, read_error
 
 
 def said(document: object) -> tuple[str, str, str]:
@@ -115,4 +115,8 @@ def test_parse_json() -> None:
     assert parse_json("[1]") == [1]
     assert parse_json("{") is None
     assert parse_json("[" * 60_000) is None
-    assert read_error(parse_json('{"error":{"message":"a\\ud800"}}')) == ErrorObject()
+
+
+def test_half_a_surrogate_pair_in_a_message_does_not_hide_the_code() -> None:
+    error = read_error(parse_json('{"error":{"message":"a\\ud800","code":"insufficient_quota"}}'))
+    assert (error.message, error.code) == ("a\ufffd", "insufficient_quota")

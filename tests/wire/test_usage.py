@@ -3,7 +3,7 @@
 import pytest
 
 from combos.core.facts import Dialect
-from combos.wire.usage import flat_usage, merge_usage
+from combos.wire.usage import COUNT_MAX, flat_usage, merge_usage
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_the_standard_name_of_cached_tokens_comes_before_the_vendors_own() -> No
     usage = {"prompt_tokens_details": {"cached_tokens": 3}, "prompt_cache_hit_tokens": 4}
     assert flat_usage(Dialect.CHAT, usage) == {"cached_input_tokens": 3}
     assert flat_usage(Dialect.CHAT, {"prompt_cache_hit_tokens": 4}) == {"cached_input_tokens": 4}
+
+
+@pytest.mark.parametrize("count", [COUNT_MAX + 1, 2**63, 2**64 - 1, -1, True, 1.0, 1e30])
+def test_a_count_that_no_request_has_is_none(count: object) -> None:
+    assert flat_usage(Dialect.MESSAGES, {"input_tokens": count, "output_tokens": COUNT_MAX}) == {
+        "output_tokens": COUNT_MAX
+    }

@@ -8,9 +8,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mitmproxy.exceptions import FlowReadException
 from mitmproxy.http import HTTPFlow
@@ -60,24 +61,26 @@ def read(path: Path) -> tuple[list[HTTPFlow], str | None]:
                 some = True
                 if isinstance(flow, HTTPFlow):
                     flows.append(flow)
-        except FlowReadException as error:
+        except Exception as error:  # the reader trusts what it reads: the bytes may make it raise anything
             if not some:
-                raise
-            return flows, str(error)
-        except MemoryError as error:  # the length of a flow is taken from the file before anything is read
-            raise FlowReadException("Invalid data format.") from error
+                raise FlowReadException(_what_broke(error)) from error
+            return flows, _what_broke(error)
     return flows, None
+
+
+def _what_broke(error: Exception) -> str:
+    return str(error) if isinstance(error, FlowReadException) else "Invalid data format."
 
 
 def rows(flows: Sequence[HTTPFlow], registry: Registry) -> Iterator[Row]:
     """Every attempt, in the order of the file; the attempts of a request that are no flows stand where it stands."""
-    clients = {flow.id: flow for flow in flows if "attempts" in flow.metadata.get("combos", {})}
+    clients = {flow.id: flow for flow in flows if "attempts" in _noted(flow)}
     kept = {_place(flow) for flow in flows}
     for flow in flows:
         place = _place(flow)
         if place is not None:
             client, number = clients.get(place[0]), place[1]
-            yield _attempt(flow, client, number, str(flow.metadata["combos"]["target"]), registry)
+            yield _attempt(flow, client, number, str(_noted(flow).get("target")), registry)
         elif flow.id in clients:
             yield from _without_flow(flow, kept, registry)
         elif dialect_of(flow) is not None:
@@ -85,33 +88,56 @@ def rows(flows: Sequence[HTTPFlow], registry: Registry) -> Iterator[Row]:
             yield _row(flow, None, None, flow.request.pretty_host, judgement, None, _alone(judgement))
 
 
+def _noted(flow: HTTPFlow) -> Mapping[str, Any]:
+    """What Combos noted at a flow; empty when there is nothing, or nothing that it would have written."""
+    seen = flow.metadata.get("combos")
+    return seen if isinstance(seen, dict) else {}
+
+
+def _attempts(flow: HTTPFlow | None) -> list[Mapping[str, Any]]:
+    """The attempts that a request's own flow knows, in order."""
+    listed = _noted(flow).get("attempts") if flow is not None else None
+    return [one if isinstance(one, dict) else {} for one in listed] if isinstance(listed, list) else []
+
+
 def _place(flow: HTTPFlow) -> tuple[str, int] | None:
-    """The request that an attempt belongs to, and its number; None for other flows."""
-    seen = flow.metadata.get("combos", {})
-    return (str(seen["client_flow"]), int(seen["attempt"])) if is_attempt_record(seen) else None
+    """The request that an attempt belongs to, and its number from 1 on; None for other flows."""
+    seen = _noted(flow)
+    number = seen.get("attempt")
+    if not is_attempt_record(seen) or not isinstance(number, int) or number < 1:
+        return None
+    return str(seen["client_flow"]), number
 
 
 def _without_flow(client: HTTPFlow, kept: set[tuple[str, int] | None], registry: Registry) -> Iterator[Row]:
     """The attempts that only the request's own flow knows: the last one's answer is what the client got."""
-    attempts = client.metadata["combos"]["attempts"]
+    attempts = _attempts(client)
     for number, seen in enumerate(attempts, 1):
         if (client.id, number) in kept:
             continue
         if number == len(attempts):
-            yield _attempt(client, client, number, str(seen["target"]), registry)
+            yield _attempt(client, client, number, str(seen.get("target")), registry)
         else:
-            lost = Judgement(str(seen["status"] or seen["result"]))
-            yield _row(client, client, number, str(seen["target"]), lost, seen["rule"], "its answer was not kept")
+            lost, rule = Judgement(str(seen.get("status") or seen.get("result"))), _text(seen.get("rule"))
+            yield _row(client, client, number, str(seen.get("target")), lost, rule, "its answer was not kept")
 
 
 def _attempt(flow: HTTPFlow, client: HTTPFlow | None, number: int, target: str, registry: Registry) -> Row:
-    known = client.metadata["combos"] if client is not None else {}
-    combo = registry.combos.get(str(known.get("combo")))
+    name = _combo_of(client)
+    combo = registry.combos.get(name or "")
     judgement = judge(flow, _time_of(flow), combo.config.cooldown_ms if combo is not None else None)
-    attempts = known.get("attempts", [])
-    recorded = attempts[number - 1]["rule"] if number <= len(attempts) else None
-    tried = [str(one["target"]) for one in attempts[:number]] or [target]
-    return _row(flow, client, number, target, judgement, recorded, _then(judgement, combo, tried, known.get("combo")))
+    attempts = _attempts(client)
+    recorded = _text(attempts[number - 1].get("rule")) if number <= len(attempts) else None
+    tried = [str(one.get("target")) for one in attempts[:number]] or [target]
+    return _row(flow, client, number, target, judgement, recorded, _then(judgement, combo, tried, name))
+
+
+def _combo_of(client: HTTPFlow | None) -> str | None:
+    return None if client is None else _text(_noted(client).get("combo"))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _row(
@@ -124,11 +150,10 @@ def _row(
     then: str,
 ) -> Row:
     cooldown, verdict = judgement.cooldown, judgement.verdict
-    known = {} if client is None else client.metadata["combos"]
     return Row(
         flow=flow.id,
         request=None if client is None else client.id,
-        combo=known.get("combo"),
+        combo=_combo_of(client),
         attempt=number,
         target=target,
         seen=judgement.seen,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 FILE_MAX = 256 * 1024
+_INSTANT_MAX = 10**16  # beyond any date; `1e999` in a file is read as infinity
 LOOK_S = 1.0
 """A file is looked at once in this time at most."""
 _SKEW_MS = 30_000  # a token that ends this soon is not worth sending
@@ -138,7 +139,7 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _INSTANT_MAX:
         return None
     return round(value if value > 10**10 else value * 1000)
 

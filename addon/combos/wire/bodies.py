@@ -1,7 +1,7 @@
 """Content codings: undoes them with bounded output, whole bodies and streams alike. Knows no dialect and no header."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,6 +14,11 @@ MAX_CODINGS = 3
 # What one chunk of a stream may decompress to.
 MAX_STEP_BYTES = 16 * 1024 * 1024
 _PIECE_BYTES = 256 * 1024
+# Input is worked on in slices: a decoder hands back what it did not use as a copy, and one of all the rest for every
+# little member would make the work quadratic.
+_SLICE_BYTES = 64 * 1024
+# Members (gzip) or frames (zstd) in one piece of input; tools that write several write them by the block.
+MAX_MEMBERS = 10_000
 
 
 class BodyErrorKind(StrEnum):
@@ -57,6 +62,17 @@ def _add(pieces: list[bytes], piece: bytes, room: int) -> int:
     return room - len(piece)
 
 
+def _slices(data: bytes) -> Iterator[bytes]:
+    """The input in bounded slices; at least one, for what is still pending inside a decoder."""
+    return (data[start : start + _SLICE_BYTES] for start in range(0, max(len(data), 1), _SLICE_BYTES))
+
+
+def _count_member(members: int) -> int:
+    if members >= MAX_MEMBERS:
+        raise BodyError(BodyErrorKind.MALFORMED, "body has too many parts")
+    return members + 1
+
+
 class _Zlib:
     """gzip (one or more members) and deflate; `wbits` None finds out whether deflate has its zlib frame."""
 
@@ -69,16 +85,15 @@ class _Zlib:
 
     def decode(self, data: bytes, room: int) -> bytes:
         pieces: list[bytes] = []
-        while data:
-            engine = self._engine or self._choose(data)
-            if engine is None:
-                break
-            data, self._head = self._head + data, b""
-            try:
-                room = self._drain(engine, data, pieces, room)
-            except zlib.error as error:
-                raise _malformed(self._coding) from error
-            data = self._after_member(engine)
+        members = 0
+        for rest in _slices(data):
+            while rest and (engine := self._engine or self._choose(rest)) is not None:
+                rest, self._head = self._head + rest, b""
+                try:
+                    room = self._drain(engine, rest, pieces, room)
+                except zlib.error as error:
+                    raise _malformed(self._coding) from error
+                rest, members = self._after_member(engine), _count_member(members) if engine.eof else members
         return b"".join(pieces)
 
     def _choose(self, data: bytes) -> "zlib._Decompress | None":
@@ -146,12 +161,14 @@ class _Zstd:
 
     def decode(self, data: bytes, room: int) -> bytes:
         pieces: list[bytes] = []
+        members = 0
         try:
-            while data or not (self._engine.needs_input or self._engine.eof):
-                if self._engine.eof:
-                    self._engine = ZstdDecompressor()
-                room = _add(pieces, self._engine.decompress(data, max_length=min(room + 1, _PIECE_BYTES)), room)
-                data = self._engine.unused_data if self._engine.eof else b""
+            for rest in _slices(data):
+                while rest or not (self._engine.needs_input or self._engine.eof):
+                    if self._engine.eof:
+                        self._engine, members = ZstdDecompressor(), _count_member(members)
+                    room = _add(pieces, self._engine.decompress(rest, max_length=min(room + 1, _PIECE_BYTES)), room)
+                    rest = self._engine.unused_data if self._engine.eof else b""
         except ZstdError as error:
             raise _malformed("zstd") from error
         self.finished = self._engine.eof

@@ -12,6 +12,7 @@ import orjson
 
 from combos.core.failure_codes import REWRAPPING_CODES, type_code
 from combos.core.failure_facts import fold_code
+from combos.wire.json_text import loads
 
 MOST_ENVELOPES = 3
 """How many error objects may be nested in each other's messages before reading stops."""
@@ -45,7 +46,7 @@ class ErrorObject:
 def parse_json(text: str) -> object:
     """The parsed text; None when it is not JSON."""
     try:
-        return orjson.loads(text)
+        return loads(text.encode())
     except orjson.JSONDecodeError:
         return None
 

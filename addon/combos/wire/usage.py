@@ -10,6 +10,8 @@ CACHED = "cached_input_tokens"
 CACHE_CREATION = "cache_creation_input_tokens"
 REASONING = "reasoning_output_tokens"
 TOTAL = "total_tokens"
+COUNT_MAX = 10**12
+"""More tokens than any request has: a larger count is a fault of the target, and its sums would not fit 64 bits."""
 
 # Rows: flat name, path of the dialect. The first path that holds a count is taken.
 _RESPONSES = (
@@ -73,4 +75,5 @@ def merge_usage(known: dict[str, int] | None, later: dict[str, int] | None) -> d
 def _count(usage: object, path: tuple[str, ...]) -> int | None:
     for key in path:
         usage = usage.get(key) if isinstance(usage, Mapping) else None
-    return usage if isinstance(usage, int) and not isinstance(usage, bool) and usage >= 0 else None
+    is_count = isinstance(usage, int) and not isinstance(usage, bool) and 0 <= usage <= COUNT_MAX
+    return usage if is_count and isinstance(usage, int) else None

@@ -17,6 +17,7 @@ from combos.wire.translate import (
 from combos.wire.translate.ir import Opaque, Tool
 from combos.wire.translate.shape import dump, dump_str
 from oracle_answers import digest_stream
+from oracle_lint import lint_stream
 from translations import DIALECTS, Json, ask, context, profile, stream, translate
 
 R, C, M, G = DIALECTS
@@ -305,3 +306,11 @@ def test_slots_that_only_look_sealed() -> None:
     changes = scrub({**lonely, "thinking": {"type": "enabled"}}, M, profile(M))
     assert changes == {"messages": []}
     assert opaque.fits(Opaque(M, "x"), M, "anthropic/x") is False, "native state of an unknown maker"
+
+
+@pytest.mark.parametrize("client", [R, M, G])
+def test_a_call_that_names_no_tool_leaves_a_conversation_that_vendors_accept(client: Dialect) -> None:
+    call = {"index": 0, "id": "call_1", "function": {"arguments": "{}"}}
+    made = sse({"choices": [{"delta": {"tool_calls": [call]}}]}, {"choices": [{"finish_reason": "tool_calls"}]})
+    assert b"unnamed_tool" in stream(made, client, C)
+    assert lint_stream(client.value, stream(made, client, C)) == []

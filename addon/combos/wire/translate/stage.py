@@ -16,6 +16,9 @@ MAX_HELD = 32 * 1024 * 1024
 """Characters of one answer that may wait in memory for a block to close."""
 
 _UNDECLARED = "The target called a tool that the request does not offer."
+# A call that names no tool: the client answers that there is no such tool, and the conversation stays one that every
+# vendor accepts. An empty name in it would be refused from then on.
+_UNNAMED = "unnamed_tool"
 _FOREIGN_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -121,7 +124,7 @@ class Stage:
     def _undeclared_name(self, call: CallMeta) -> str:
         """Only Responses clients know namespaces."""
         if self._context.client is Dialect.RESPONSES or not call.namespace:
-            return call.name
+            return call.name or _UNNAMED
         return toolset.plain_name(call.namespace, call.name)
 
     def _takes_freeform(self, *, declared: bool) -> bool:
