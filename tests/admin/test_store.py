@@ -214,7 +214,7 @@ def test_a_lock_that_cannot_be_opened_is_not_a_fault_of_the_configuration(
 ) -> None:
     make(path.with_name("config.lock"))
     before = path.read_bytes()
-    with pytest.raises(RefusalError, match=r"the lock beside it, config\\.lock, cannot be opened") as caught:
+    with pytest.raises(RefusalError, match=r"the lock beside it, config\.lock, cannot be opened") as caught:
         ConfigStore(path).edit(hide("x"))
     assert caught.value.kind is Kind.UNAVAILABLE
     assert path.read_bytes() == before

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from adminstage import Stage, stage
+from combos.admin.runtime_file import RuntimeFile
 from combos.cli.main import main
 from combos.core.facts import Cooldown, Scope, Verdict
 from combos.engine.state import PickedFrom
@@ -125,18 +126,23 @@ def test_another_token_is_another_proxy(running: Running) -> None:
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
-    (tmp_path / "runtime-port.json").write_text('{"pid": 1, "port": 1, "hostname": "127.0.0.1"}')
+    file = RuntimeFile(tmp_path)
+    file.write("127.0.0.1", 1)
     for command in (["health"], ["ready"], ["ready", "--wait", "--timeout", "0.3"]):
         done = ocx(tmp_path / "config.json", *command)
         assert (done.exit_code, done.stdout) == (1, "")
         assert "http://127.0.0.1:1 does not answer: Connection refused" in done.stderr
         assert done.stderr.endswith("Try: ocx run\n")
+    file.remove()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": "x", "hostname": "h"}'])
 def test_an_odd_runtime_file_is_as_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "runtime-port.json").write_text(text)
+    file = RuntimeFile(tmp_path)
+    file.write("127.0.0.1", 1)
+    file.path.write_text(text)
     assert "no proxy is running" in ocx(tmp_path / "config.json", "state").stderr
+    file.remove()
 
 
 def test_a_provider_is_tested_from_here_when_no_proxy_runs(tmp_path: Path) -> None:
@@ -188,6 +194,34 @@ class Foreign:
         socket.create_connection(self._socket.getsockname()).close()
         self._thread.join()
         self._socket.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["state"],
+        ["cooldowns"],
+        ["cooldowns", "clear"],
+        ["explain", "main"],
+        ["dashboard", "--print"],
+        ["provider", "test", "alpha"],
+        ["provider", "quota"],
+    ],
+)
+def test_after_a_crash_whoever_has_the_port_is_not_shown_the_token(tmp_path: Path, command: list[str]) -> None:
+    """The file of a killed proxy still names its port."""
+    (tmp_path / "admin-api-token").touch(0o600)
+    (tmp_path / "admin-api-token").write_text("ocx_admin_x")
+    (tmp_path / "config.json").write_text(json.dumps(document()))
+    foreign = Foreign(b"HTTP/1.1 200 OK\r\nServer: combos\r\nConnection: close\r\n\r\n{}")
+    port = int(foreign.url.rpartition(":")[2])
+    (tmp_path / "runtime-port.json").write_text(json.dumps({"pid": 1, "port": port, "hostname": "127.0.0.1"}))
+    try:
+        done = ocx(tmp_path / "config.json", *command)
+        assert "ocx_admin_x" not in done.output
+        assert foreign.heard == []
+    finally:
+        foreign.close()
 
 
 @pytest.mark.parametrize(

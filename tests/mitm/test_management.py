@@ -120,6 +120,29 @@ async def test_a_port_in_use_is_one_warning(
             assert addon.admin_address is None
 
 
+@pytest.mark.parametrize(("text", "mode"), [("", 0o600), ("two words", 0o600), ("ocx_admin_x", 0o644)])
+async def test_a_token_that_cannot_be_trusted_is_said_at_the_start(
+    confdir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    text: str,
+    mode: int,
+) -> None:
+    token = tmp_path / "admin-api-token"
+    token.write_text(text)
+    token.chmod(mode)
+    monkeypatch.setenv("COMBOS_HOME", str(tmp_path))
+    caplog.set_level(logging.WARNING)
+    addon, port = Combos(), free_port()
+    async with running(confdir, addon, port):
+        await settle(lambda: "management answers nobody" in caplog.text)
+        assert str(token) in caplog.text
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/api/combos") as answer:
+            assert answer.status == 503
+    assert "ocx_admin_x" not in caplog.text
+
+
 async def test_the_address_may_change_while_it_runs(
     confdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,29 +1,25 @@
 """The management API as a web application, and the listener it runs on. Loopback only; who may use it says `auth`."""
 
 import errno
-import json
 import logging
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from combos.admin.admin_token import TokenError, admin_token, refuse_shared
 from combos.admin.answers import as_errors, reply
-from combos.admin.atomic import PRIVATE
 from combos.admin.auth import Gate
 from combos.admin.live_config import Change
 from combos.admin.openapi import Route, describe
 from combos.admin.parts import Parts
+from combos.admin.runtime_file import RuntimeFile
 from combos.admin.table import table
 from combos.core.secrets import Secret, resolve_secret
 
 logger = logging.getLogger(__name__)
 
 BODY_MAX = 2 * 1024 * 1024
-RUNTIME_FILE = "runtime-port.json"
 _SHUTDOWN_S = 1.0
 
 
@@ -45,6 +41,7 @@ class AdminServer:
     def __init__(self, parts: Parts, pages: Sequence[web.RouteDef] = ()) -> None:
         self.parts = parts
         self.address: tuple[str, int] | None = None
+        self._runtime = RuntimeFile(parts.store.path.parent)
         self._runner: web.AppRunner | None = None
         self._token: str | TokenError = TokenError("not started", "start the listener")
         self._app = self._build(pages)
@@ -54,6 +51,11 @@ class AdminServer:
     def app(self) -> web.Application:
         """The application, for tests and for hosts with a listener of their own; needs `open_token` first."""
         return self._app
+
+    @property
+    def token_problem(self) -> TokenError | None:
+        """Why the management API answers nobody, if that is so."""
+        return self._token if isinstance(self._token, TokenError) else None
 
     def open_token(self) -> None:
         """Read the admin token, or make it. A token that cannot be trusted is answered with 503, not raised."""
@@ -130,29 +132,17 @@ class AdminServer:
         self.parts.activity.configuration(change, live.registry, len(live.problems), self.parts.now())
 
     def _write_runtime_file(self, host: str, port: int) -> None:
-        """Where the command line finds this process. Without it, it looks at the default port."""
-        path, flags = self._runtime_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        """Where the command line finds this process. Without the file it has to be told, by `COMBOS_ADMIN_URL`."""
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(path, flags, PRIVATE), "w") as file:
-                json.dump({"pid": os.getpid(), "port": port, "hostname": host}, file)
+            self._runtime.write(host, port)
         except OSError as exc:
-            logger.info(f"combos: {path} cannot be written: {exc.strerror}")
+            logger.info(f"combos: {self._runtime.path} cannot be written: {exc.strerror}")
 
     def _remove_runtime_file(self) -> None:
         try:
-            found = json.loads(self._runtime_file.read_text())
-        except (OSError, ValueError):
-            return
-        if isinstance(found, dict) and found.get("pid") == os.getpid():
-            try:
-                self._runtime_file.unlink(missing_ok=True)
-            except OSError as exc:  # the folder became read-only: the listener is closed all the same
-                logger.info(f"combos: {self._runtime_file} cannot be removed: {exc.strerror}")
-
-    @property
-    def _runtime_file(self) -> Path:
-        return self.parts.store.path.parent / RUNTIME_FILE
+            self._runtime.remove()
+        except OSError as exc:  # the folder became read-only: the listener is closed all the same
+            logger.info(f"combos: {self._runtime.path} cannot be removed: {exc.strerror}")
 
 
 def _place(request: web.Request) -> tuple[str, str]:

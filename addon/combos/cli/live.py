@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from combos.admin.admin_token import TokenError, admin_token
+from combos.admin.runtime_file import running_at
 from combos.core.destinations import split_url
 
 VARIABLE = "COMBOS_ADMIN_URL"
-RUNTIME_FILE = "runtime-port.json"
 _DEFAULT = "http://127.0.0.1:10100"
 _WAIT_S = 3.0
 _ANSWER_MAX = 64 * 1024 * 1024
@@ -72,7 +72,7 @@ def url_of(config: Path, environ: Mapping[str, str]) -> str:
 
 
 def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
-    """Where the proxy of this configuration is: `$COMBOS_ADMIN_URL`, else what it left beside the file.
+    """Where the proxy of this configuration is: `$COMBOS_ADMIN_URL`, else what it says beside the file.
 
     Raises `LiveError` for a variable that holds no address.
     """
@@ -82,11 +82,10 @@ def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
         if isinstance(parts, str) or parts.scheme != "http":
             raise LiveError(f"{VARIABLE} must be an address such as {_DEFAULT}")
         return named
-    try:
-        found = json.loads((config.parent / RUNTIME_FILE).read_text())
-        host, port = str(found["hostname"]), int(found["port"])
-    except (OSError, ValueError, KeyError, TypeError):
+    address = running_at(config.parent)
+    if address is None:
         return None
+    host, port = address
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

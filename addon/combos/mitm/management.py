@@ -52,6 +52,8 @@ async def start(server: AdminServer, listen: tuple[str, int]) -> None:
         logger.warning(f"combos: no management on {listen[0]}:{listen[1]}: {error.strerror}")
     else:
         logger.info(f"combos: dashboard on http://{host}:{port}/ (`ocx dashboard` opens it signed in)")
+        if (problem := server.token_problem) is not None:
+            logger.warning(f"combos: management answers nobody: {problem.reason}; {problem.hint}")
 
 
 def forward(flow: HTTPFlow, address: tuple[str, int] | None, stand_in: Callable[[str], str]) -> bool:
