@@ -29,7 +29,8 @@ KEYS = (
     "model", "mod\\u0065l", "stream", "messages", "input", "contents", "parts", "role", "type", "content", "text",
     "tools", "error", "message", "code", "status", "param", "response", "last_error", "detail", "usage", "choices",
     "delta", "finish_reason", "candidates", "finishReason", "output", "item", "id", "name", "arguments", "index",
-    "output_index", "content_block", "stop_reason", "details", "reason", "headers", "resets_at", "data", "metadata", "openai-model",
+    "output_index", "content_block", "stop_reason", "details", "reason", "headers", "resets_at", "data", "metadata",
+    "openai-model",
 )  # fmt: skip
 
 scalars = st.one_of(

@@ -88,7 +88,7 @@ def rows(flows: Sequence[HTTPFlow], registry: Registry) -> Iterator[Row]:
             yield _row(flow, None, None, flow.request.pretty_host, judgement, None, _alone(judgement))
 
 
-def _noted(flow: HTTPFlow) -> Mapping[str, Any]:
+def _noted(flow: HTTPFlow) -> dict[str, Any]:
     """What Combos noted at a flow; empty when there is nothing, or nothing that it would have written."""
     seen = flow.metadata.get("combos")
     return seen if isinstance(seen, dict) else {}
