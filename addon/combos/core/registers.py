@@ -1,11 +1,11 @@
-"""What several proxies remember together, one writer at a time: cooldowns, recalled conversations, and what was cleared.
+"""What several proxies remember together: cooldowns, recalled conversations, and what was cleared.
 
 Every register keeps its latest write, and a clear ends every older cooldown it speaks of, also one that is heard of
 later. So replicas that have heard the same writes hold the same, in whatever order and however often they heard them.
 Instants are milliseconds of the group's clock, which is the server's; who tells whom is decided elsewhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,34 +46,31 @@ class Cooling:
     status: int | None
 
 
+type RegisterKey = CooldownKey | LaneKey | Cleared
+
+
 @dataclass(frozen=True, slots=True)
-class Register[V]:
-    """A value, when it was written, and when it is over."""
+class Register:
+    """A value, when it was written, and when it is over. Cooldowns hold a `Cooling`, conversations a `Selection`,
+    clears nothing."""
 
     stamp: Stamp
     expires_ms: int
-    value: V
-
-
-type CoolingRegister = Register[Cooling]
-type RecallRegister = Register[Selection]
-type ClearRegister = Register[None]
-type RegisterKey = CooldownKey | LaneKey | Cleared
-type AnyRegister = CoolingRegister | RecallRegister | ClearRegister
+    value: Cooling | Selection | None
 
 
 class Registers:
     """One replica's copy."""
 
     def __init__(self) -> None:
-        self._cooling: dict[CooldownKey, CoolingRegister] = {}
-        self._recalled: dict[LaneKey, RecallRegister] = {}
-        self._clears: dict[Cleared, ClearRegister] = {}
+        self._cooling: dict[CooldownKey, Register] = {}
+        self._recalled: dict[LaneKey, Register] = {}
+        self._clears: dict[Cleared, Register] = {}
 
     def __len__(self) -> int:
         return len(self._cooling) + len(self._recalled) + len(self._clears)
 
-    def cool(self, key: CooldownKey, register: CoolingRegister) -> bool:
+    def cool(self, key: CooldownKey, register: Register) -> bool:
         """Take a cooldown; False when something later is known."""
         if not _is_later(register, self._cooling.get(key)) or self._is_cleared(key, register.stamp):
             return False
@@ -82,14 +79,14 @@ class Registers:
         self._cooling[key] = register
         return True
 
-    def recall(self, key: LaneKey, register: RecallRegister) -> bool:
+    def recall(self, key: LaneKey, register: Register) -> bool:
         """Take the selection of a conversation; False when a later one is known."""
         if not _is_later(register, self._recalled.get(key)):
             return False
         self._recalled[key] = register
         return True
 
-    def clear(self, cleared: Cleared, register: ClearRegister) -> list[CooldownKey] | None:
+    def clear(self, cleared: Cleared, register: Register) -> list[CooldownKey] | None:
         """Take a clear; the cooldowns that it ended, None when the same clear is known from later."""
         if not _is_later(register, self._clears.get(cleared)):
             return None
@@ -101,25 +98,34 @@ class Registers:
             del self._cooling[key]
         return ended
 
-    def forget(self, key: LaneKey) -> RecallRegister | None:
+    def forget(self, key: LaneKey) -> Register | None:
         """Drop a conversation that no longer has room; what was known of it."""
         return self._recalled.pop(key, None)
 
-    def lanes(self) -> tuple[tuple[LaneKey, RecallRegister], ...]:
+    def keep_combos(self, combos: Container[str]) -> None:
+        """Forget the cooldowns of combos that are no longer there."""
+        self._cooling = {key: one for key, one in self._cooling.items() if key.combo in combos}
+
+    def cooling(self) -> tuple[tuple[CooldownKey, Register], ...]:
+        """The cooldowns."""
+        return tuple(self._cooling.items())
+
+    @property
+    def lane_count(self) -> int:
+        """How many conversations are known."""
+        return len(self._recalled)
+
+    def lanes(self) -> tuple[tuple[LaneKey, Register], ...]:
         """The conversations, the one written longest ago first."""
         return tuple(sorted(self._recalled.items(), key=lambda item: item[1].stamp))
 
-    def items(self) -> Iterator[tuple[RegisterKey, AnyRegister]]:
+    def items(self) -> Iterator[tuple[RegisterKey, Register]]:
         """Everything."""
         yield from self._cooling.items()
         yield from self._recalled.items()
         yield from self._clears.items()
 
-    def latest(self) -> int:
-        """The latest instant of any write."""
-        return max((register.stamp.at_ms for _, register in self.items()), default=0)
-
-    def sweep(self, now_ms: int) -> list[tuple[RegisterKey, AnyRegister]]:
+    def sweep(self, now_ms: int) -> list[tuple[RegisterKey, Register]]:
         """Drop what is over; returns it."""
         over = [(key, register) for key, register in self.items() if register.expires_ms <= now_ms]
         for key, _ in over:
@@ -142,10 +148,10 @@ class Registers:
         return any(cleared.covers(key) and stamp < other.stamp for cleared, other in self._clears.items())
 
 
-def _is_later[V](register: Register[V], known: Register[V] | None) -> bool:
+def _is_later(register: Register, known: Register | None) -> bool:
     return known is None or known.stamp < register.stamp
 
 
-def _shifted[V](register: Register[V], by_ms: int) -> Register[V]:
+def _shifted(register: Register, by_ms: int) -> Register:
     stamp = Stamp(register.stamp.at_ms + by_ms, register.stamp.replica)
     return Register(stamp, register.expires_ms + by_ms, register.value)

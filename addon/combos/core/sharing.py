@@ -4,10 +4,13 @@ A push is applied by the server as a whole or not at all, once, and told to ever
 is one life of the server's sums: when it has lost them, another begins.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from combos.core.registers import AnyRegister, RegisterKey, Stamp
+from combos.core.registers import Register, RegisterKey, Stamp
+from combos.core.registry import Registry
 from combos.core.tallies import Additions, Cell
 
 
@@ -19,7 +22,7 @@ class Push:
     number: int
     forgets: tuple[str, ...]
     additions: Additions
-    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
+    registers: tuple[tuple[RegisterKey, Register], ...]
     drops: tuple[tuple[RegisterKey, Stamp], ...]
 
 
@@ -33,7 +36,7 @@ class Told:
     number: int
     forgets: tuple[str, ...]
     totals: Mapping[Cell, int]
-    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
+    registers: tuple[tuple[RegisterKey, Register], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +48,16 @@ class Joined:
     version: int
     applied: int | None
     totals: Mapping[Cell, int]
-    registers: tuple[tuple[RegisterKey, AnyRegister], ...]
+    registers: tuple[tuple[RegisterKey, Register], ...]
+
+
+def group_of(registry: Registry) -> str:
+    """A name for proxies that serve the same combos from the same places; others have others."""
+    rows = [
+        [
+            combo.id,
+            [[target.key, target.provider.config.base_url if target.provider else ""] for target in combo.targets],
+        ]
+        for combo in sorted(registry.combos.values(), key=lambda combo: combo.id)
+    ]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]

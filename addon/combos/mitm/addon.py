@@ -112,6 +112,7 @@ class Combos:
         if self.service is not None:
             self.service.settings = settings
             self.service.books.trace(settings.otel)
+            self.service.shared.configure(settings.state)
 
     def _open_config(self, path: ConfigPath, settings: Settings) -> None:
         config = LiveConfig(path.path)
@@ -154,6 +155,7 @@ class Combos:
         if is_demo:
             await self._start_demo(service)
         await service.open()
+        service.shared.start()
         self._registry_changed(service.config.registry)
         service.config.subscribe(self._registry_changed)
         announce.started(service, is_demo=is_demo)

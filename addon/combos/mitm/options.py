@@ -1,14 +1,17 @@
 """mitmproxy options of the addon: their declaration, and the settings they are parsed into."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.util import find_spec
 
 from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.options import Options
 
 from combos.mitm.access import is_loopback
+from combos.upstream.state_url import StateAddress, parse_state
 
 
 class AttemptFlows(StrEnum):
@@ -80,6 +83,13 @@ OPTIONS = (
         minimum=1,
     ),
     Option(
+        "combos_state",
+        str,
+        "",
+        "Server through which proxies share cooldowns, rotation, counts and recall: redis://[user:password@]host:port/db,"
+        " rediss://… or unix:///path. A password may be ${NAME}, of the environment. Empty: nothing is shared.",
+    ),
+    Option(
         "combos_response_headers",
         bool,
         False,
@@ -107,6 +117,7 @@ class Settings:
     idle_timeout_ms: int
     response_headers: bool = False
     otel: bool = False
+    state: StateAddress | None = None
 
 
 def declare(loader: Loader) -> None:
@@ -126,6 +137,17 @@ def parse_listen(value: str) -> tuple[str, int] | None:
     if host != "localhost" and not is_loopback(host):
         raise ValueError("must be a loopback address: the management listener is never offered to the network")
     return host, int(port)
+
+
+def _state(value: str) -> StateAddress | None:
+    """Where state is shared. Raises `OptionsError`, which never repeats the value: it may hold a password."""
+    try:
+        address = parse_state(value, os.environ)
+    except ValueError as error:
+        raise OptionsError(f"combos_state {error}") from None
+    if address is not None and find_spec("redis") is None:
+        raise OptionsError("combos_state needs the package redis: pip install 'mitmproxy-combos[redis]'")
+    return address
 
 
 def _check(options: Options, row: Option) -> None:
@@ -155,4 +177,5 @@ def parse(options: Options) -> Settings:
         idle_timeout_ms=options.combos_idle_timeout_ms,
         response_headers=options.combos_response_headers,
         otel=options.combos_otel,
+        state=_state(options.combos_state),
     )

@@ -41,6 +41,7 @@ from combos.mitm.options import Settings
 from combos.mitm.recognition import Recognised
 from combos.mitm.recorder import Recorder
 from combos.mitm.refusals import refuse_with
+from combos.mitm.sharing import SharedState
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream import credentials
 from combos.upstream.accounts import AccountFiles
@@ -90,7 +91,10 @@ class Service:
         self._services = Services(
             self.pooled, lambda: self.now(), self._finished, self.decider.answer, lambda: self.settings.response_headers
         )
-        config.subscribe(self.state.reconcile)
+        self.shared = SharedState(self.state, lambda: self.now().mono_ms)
+        for adopt in (self.state.reconcile, self.shared.follow):
+            adopt(config.registry)
+            config.subscribe(adopt)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
         """What answers the flow. `origin` is the host the client addressed, None when that was the proxy itself."""
@@ -210,7 +214,8 @@ class Service:
         await self.keychain.load(keychain_names(self.config.registry.config))
 
     async def close(self) -> None:
-        """Close every connection to a provider."""
+        """Close every connection to a provider, and to others that share the state."""
+        await self.shared.close()
         await self.model_lists.discovery.close()
         await self.probes.close()
         await self.upstream.close()
@@ -227,6 +232,7 @@ class Service:
     def sweep(self) -> None:
         """Drop what has expired, and ask anew for quotas that are due."""
         self.state.sweep(self.now())
+        self.shared.sweep()
         self.probes.refresh(self.config.registry)
 
     def _finished(self, flow: HTTPFlow, record: TurnRecord, changed: bool) -> None:

@@ -1,0 +1,253 @@
+"""The connection of one proxy to the server that keeps shared state: joins, pushes, listens, and comes back.
+
+Nothing that serves a request waits for it. It knows neither what is shared nor how it is merged. Losing the server is
+one warning, finding it again one note; what lies between is tried again with growing pauses.
+"""
+
+import asyncio
+import logging
+import random
+import secrets
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
+
+from combos.core.sharing import Joined, Push
+from combos.engine.sharing import Sharing
+from combos.upstream.state_scripts import JOIN, MARK_MS, PUSH, REGISTERS_MS, SUMS_MS
+from combos.upstream.state_url import StateAddress
+from combos.wire.sharing import cell_texts, push_texts, registers_of, told_of, totals_of
+
+logger = logging.getLogger(__name__)
+
+FORMAT = "1"
+"""Part of every key: proxies of another format keep to themselves."""
+GATHER_S = 0.005
+"""Pause after a push: what happens meanwhile goes together."""
+HEARTBEAT_S = 5.0
+ANSWER_S = 5.0
+"""How long the server may take for one answer."""
+SILENCE_S = 12.0
+"""Every heartbeat comes back on the channel: a channel that is silent for two of them is dead."""
+PAUSE_S = (0.2, 10.0)
+"""Between two attempts to connect: the first, and the longest."""
+
+_LIVES = (str(SUMS_MS), str(REGISTERS_MS), str(MARK_MS))
+# What is said of a failure. Never its own text, which may repeat what was sent, and that may be a password.
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (AuthenticationError, "it refuses the password"),
+    (NoPermissionError, "it does not permit what is needed"),
+    (ReadOnlyError, "it is a read-only copy"),
+    (OutOfMemoryError, "its memory is full"),
+    (ResponseError, "it refuses"),
+    (TimeoutError, "it does not answer"),
+    (RedisError, "no connection"),
+    (OSError, "no connection"),
+    (ValueError, "its answer cannot be read"),
+)
+
+
+class _RejoinError(Exception):
+    """Something was missed: the connection is sound, and everything has to be asked for anew."""
+
+
+class StateLink:
+    """Keeps `sharing` in touch with its group. `wake` is to be called when there is something to push."""
+
+    def __init__(self, address: StateAddress, group: str, sharing: Sharing) -> None:
+        base = f"combos:{FORMAT}:{{{address.prefix or group}}}"
+        self._address = address
+        self._keys = (f"{base}:sums", f"{base}:registers", f"{base}:mark:{sharing.replica}")
+        self._channel = f"{base}:told"
+        self._sharing = sharing
+        self._woken = asyncio.Event()
+        self._epoch = ""
+        self._session = ""
+        self.is_connected = False
+        self._is_lost = False
+        self._has_joined = False
+        self._complained = False
+
+    def wake(self) -> None:
+        """There is something to push."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """For ever."""
+        pause = PAUSE_S[0]
+        while True:
+            try:
+                await self._connected()
+            except _RejoinError:
+                pause = PAUSE_S[0]
+            except Exception as error:  # whatever it is, requests are served and the next attempt is due
+                pause = PAUSE_S[0] if self.is_connected else min(pause * 2, PAUSE_S[1])
+                self._lost(error)
+            finally:
+                self.is_connected = False
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - spreads the load, hides nothing
+
+    # -- one connection
+
+    async def _connected(self) -> None:
+        async with AsyncExitStack() as stack:
+            client = _client(self._address)
+            stack.push_async_callback(client.aclose)
+            listening = client.pubsub()
+            stack.push_async_callback(listening.aclose)
+            async with asyncio.timeout(ANSWER_S):
+                await listening.subscribe(self._channel)
+                await _subscribed(listening)
+                await self._join(client)
+            self._joined()
+            await _first(self._listen(listening), self._push(client))
+
+    async def _join(self, client: Redis) -> None:
+        self._session = secrets.token_hex(8)
+        seeds = cell_texts(self._sharing.seeds())
+        answer = await _evaluate(client, JOIN, self._keys, (*_LIVES, secrets.token_hex(8), self._session, *seeds))
+        joined = _joined_of(answer)
+        self._epoch = joined.epoch
+        self._sharing.joined(joined)
+        self._woken.set()
+
+    async def _push(self, client: Redis) -> None:
+        while True:
+            is_due = not await self._wait()
+            push = self._sharing.outgoing(even_nothing=is_due)
+            if push is not None:
+                await self._send(client, push)
+                await asyncio.sleep(GATHER_S)
+
+    async def _wait(self) -> bool:
+        """Until there is something to push; False when a heartbeat is due instead."""
+        try:
+            async with asyncio.timeout(HEARTBEAT_S):
+                await self._woken.wait()
+        except TimeoutError:
+            return False
+        self._woken.clear()
+        return True
+
+    async def _send(self, client: Redis, push: Push) -> None:
+        head = (self._channel, self._epoch, self._session, self._sharing.replica, str(push.number))
+        async with asyncio.timeout(ANSWER_S):
+            answer = await _evaluate(client, PUSH, self._keys, (*_LIVES, *head, *push_texts(push)))
+        if answer != b"ok":
+            raise _RejoinError
+
+    async def _listen(self, listening: PubSub) -> None:
+        while True:
+            message = await listening.get_message(timeout=SILENCE_S)
+            if message is None:
+                raise TimeoutError
+            if message["type"] != "message":
+                continue
+            try:
+                told = told_of(message["data"])
+            except ValueError:
+                self._complain()
+                continue
+            if not self._sharing.received(told):
+                raise _RejoinError
+
+    # -- what is said
+
+    def _joined(self) -> None:
+        self.is_connected = True
+        if self._is_lost:
+            logger.info(f"combos: the shared state at {self._address.label} is back")
+        elif not self._has_joined:
+            logger.info(f"combos: state is shared at {self._address.label}")
+        self._is_lost, self._has_joined = False, True
+
+    def _lost(self, error: Exception) -> None:
+        if self._is_lost:
+            return
+        self._is_lost = True
+        reason = next((text for kind, text in _REASONS if isinstance(error, kind)), None)
+        logger.warning(
+            f"combos: the shared state at {self._address.label} is out of reach: {reason or type(error).__name__};"
+            " every proxy goes on with its own until it is back"
+        )
+
+    def _complain(self) -> None:
+        if not self._complained:
+            self._complained = True
+            logger.warning(f"combos: somebody sends what is no message to {self._channel} at {self._address.label}")
+
+
+def _client(address: StateAddress) -> Redis:
+    place: dict[str, Any] = (
+        {"unix_socket_path": address.path} if address.path else {"host": address.host, "port": address.port}
+    )
+    if address.tls:
+        place |= {"ssl": True, "ssl_ca_certs": address.ca}
+    return Redis(
+        **place,
+        db=address.db,
+        username=address.username,
+        password=address.password,
+        protocol=2,
+        socket_timeout=ANSWER_S,
+        socket_connect_timeout=ANSWER_S,
+        retry=Retry(NoBackoff(), 0),
+        client_name="combos",
+    )
+
+
+async def _evaluate(client: Redis, script: str, keys: tuple[str, ...], arguments: tuple[str, ...]) -> Any:
+    return await client.eval(script, len(keys), *keys, *arguments)
+
+
+async def _subscribed(listening: PubSub) -> None:
+    """Until the server has confirmed it: from now on nothing is missed."""
+    while True:
+        message = await listening.get_message(timeout=ANSWER_S)
+        if message is not None and message["type"] == "subscribe":
+            return
+
+
+async def _first(*works: Any) -> None:
+    """Run side by side until one fails; the others end with it."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    raise next(result for result in results if isinstance(result, Exception))
+
+
+def _joined_of(answer: Any) -> Joined:
+    """The answer of the joining script. Raises `ValueError`."""
+    match answer:
+        case [bytes() as seconds, bytes() as micros, bytes() as epoch, version, bytes() as applied, sums, registers]:
+            return Joined(
+                int(seconds) * 1000 + int(micros) // 1000,
+                epoch.decode(),
+                int(version),
+                int(applied),
+                totals_of(_texts(sums)),
+                registers_of(_texts(registers)),
+            )
+    raise ValueError("not an answer")
+
+
+def _texts(pairs: list[bytes]) -> Mapping[str, str]:
+    texts = [part.decode(errors="replace") for part in pairs]
+    return dict(zip(texts[::2], texts[1::2], strict=True))
