@@ -4,6 +4,7 @@ import asyncio
 import logging
 import types
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from mitmproxy import hooks
@@ -159,6 +160,46 @@ async def test_the_lifecycle_goes_through_it_and_updates_follow(manager: AddonMa
     await manager.handle_lifecycle(EVENT)
     assert calls == ["request", "update"]
     remembered.remove()
+
+
+async def test_what_comes_to_handle_updates_later_is_told_of_them(manager: AddonManager) -> None:
+    class Watching:
+        def update(self, flows: object) -> None:
+            calls.append("update")
+
+    calls: list[str] = []
+    manager.add(Plain("p", calls))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await manager.handle_lifecycle(EVENT)
+    manager.add(Watching())
+    await manager.handle_lifecycle(EVENT)
+    assert calls == ["p", "p", "update"]
+    remembered.remove()
+
+
+async def test_a_hook_may_make_its_own_arguments(manager: AddonManager) -> None:
+    @dataclass
+    class CombosTestHook(hooks.Hook):
+        given: str
+
+        def args(self) -> list[str]:
+            return [self.given, "made"]
+
+    class Handling:
+        def combos_test(self, *arguments: str) -> None:
+            calls.append(arguments)
+
+    calls: list[tuple[str, ...]] = []
+    manager.add(Handling())
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    try:
+        await manager.trigger_event(CombosTestHook("given"))
+    finally:
+        remembered.remove()
+        del hooks.all_hooks[CombosTestHook.name]
+    assert calls == [("given", "made")]
 
 
 async def test_afterwards_the_manager_is_as_it_was(manager: AddonManager) -> None:

@@ -7,9 +7,11 @@ the handling of errors are mitmproxy's.
 
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 
 from mitmproxy.exceptions import AddonHalt
-from mitmproxy.hooks import Hook
+from mitmproxy.flow import Flow
+from mitmproxy.hooks import Hook, UpdateHook
 
 from combos.mitm.internals import AddonManager, addon_chain, safecall, traverse
 
@@ -17,18 +19,22 @@ type _Handler = Callable[..., Awaitable[None] | None]
 # One entry for each addon of the chain that handles the hook, with its sub-addons.
 type _Table = tuple[tuple[_Handler, ...], ...]
 
+_REPLACED = ("handle_lifecycle", "trigger_event", "trigger", "register", "remove", "clear")
+
 
 class RememberedHooks:
-    """Takes the place of a manager's `trigger_event` between `install` and `remove`."""
+    """Takes the place of a manager's way of firing hooks between `install` and `remove`."""
 
     def __init__(self, manager: AddonManager) -> None:
         self._manager = manager
         self._tables: dict[str, _Table | None] = {}
+        self._fields: dict[type[Hook], tuple[str, ...]] = {}
 
     def install(self) -> None:
         """Begin. Whoever is registered or removed from now on makes everything be looked up again."""
         manager = self._manager
         vars(manager).update(
+            handle_lifecycle=self.handle_lifecycle,
             trigger_event=self.trigger_event,
             trigger=self.trigger,
             register=self._forgetting(manager.register),
@@ -38,8 +44,15 @@ class RememberedHooks:
 
     def remove(self) -> None:
         """End: the manager is as it was."""
-        for name in ("trigger_event", "trigger", "register", "remove", "clear"):
+        for name in _REPLACED:
             vars(self._manager).pop(name, None)
+
+    async def handle_lifecycle(self, event: Hook) -> None:
+        """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does."""
+        shown = self._arguments(event)[0]
+        await self.trigger_event(event)
+        if isinstance(shown, Flow) and self._table(UpdateHook.name) != ():
+            await self.trigger_event(UpdateHook([shown]))
 
     async def trigger_event(self, event: Hook) -> None:
         """Call every handler of the hook, one after another."""
@@ -47,7 +60,7 @@ class RememberedHooks:
         if table is None:
             await type(self._manager).trigger_event(self._manager, event)
             return
-        arguments = event.args()
+        arguments = self._arguments(event)
         for handlers in table:
             try:
                 for handler in handlers:
@@ -66,7 +79,7 @@ class RememberedHooks:
         if table is None or any(inspect.iscoroutinefunction(handler) for handlers in table for handler in handlers):
             type(self._manager).trigger(self._manager, event)
             return
-        arguments = event.args()
+        arguments = self._arguments(event)
         for handlers in table:
             try:
                 for handler in handlers:
@@ -76,6 +89,16 @@ class RememberedHooks:
             except Exception:
                 with safecall():
                     raise
+
+    def _arguments(self, event: Hook) -> list[object]:
+        """What `Hook.args` gives; a hook's fields are looked up once."""
+        kind = type(event)
+        if kind.args is not Hook.args:
+            return event.args()
+        names = self._fields.get(kind)
+        if names is None:
+            names = self._fields[kind] = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+        return [getattr(event, name) for name in names]
 
     def _table(self, name: str) -> _Table | None:
         if name not in self._tables:
