@@ -1,24 +1,15 @@
 """The management API and the command line are documented as they are."""
 
-import os
 import re
 from pathlib import Path
 
 import pytest
 
 from adminstage import stage
-from climanual import manual
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "management.md").read_text()
 ADMIN = "\n".join(path.read_text() for path in (ROOT / "addon" / "combos" / "admin").glob("*.py"))
-
-
-def test_the_manual_of_ocx_is_fresh() -> None:
-    path = ROOT / "docs" / "cli.md"
-    if os.environ.get("COMBOS_WRITE_DOCS"):
-        path.write_text(manual(), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == manual(), "COMBOS_WRITE_DOCS=1 writes it"
 
 
 async def test_every_route_is_documented_and_no_other(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from mitmproxy import flowfilter
 from stage import Case, stage
 from wires import R, error
 
-PAGE = (Path(__file__).parents[2] / "docs" / "operation.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "mitmproxy.md").read_text()
 DOCUMENTED = re.findall(r"^\| `(~[^`]+)` \|", PAGE, re.MULTILINE)
 EXPECTED: Mapping[str, set[str]] = {
     "~marker :repeat:": {"client"},

@@ -1,4 +1,4 @@
-"""The manual page of `ocx`, made from its own help. Set COMBOS_WRITE_DOCS=1 to write it into `docs/cli.md`."""
+"""The manual page of `ocx`, made from its own help."""
 
 from collections.abc import Iterator
 
@@ -24,12 +24,12 @@ used on terminals only and never with `NO_COLOR`. Shell completion: `eval "$(_OC
 | `COMBOS_ADMIN_TOKEN` | admin token; default: the file `admin-api-token` beside the configuration |
 | `COMBOS_ADMIN_URL` | management API; default: as in `runtime-port.json` beside the configuration |
 
-This page is made from the program's own help. `ocx route combo …` is the same as `ocx combo …`; `create` and `update`
-are `set`, `delete` is `remove`.
+Made by `./scripts/docs` from the program's own help. `ocx route combo …` is the same as `ocx combo …`; `create` and
+`update` are `set`, `delete` is `remove`.
 """
 
 
-def manual() -> str:
+def page() -> str:
     """The whole page."""
     return HEAD + "".join(_section(path) for path in _paths(main, ()))
 
