@@ -311,3 +311,21 @@ def test_a_query_can_stand_in_a_request_line(query: str, sent: str) -> None:
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters="#")))
 def test_a_query_of_printed_ascii_is_kept(query: str) -> None:
     assert facts(C, f"/v1/chat/completions?{query}").query == query
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("beta=true", "beta=true"),
+        ("key=CANARY", ""),
+        ("beta=true&key=CANARY&x=1", "beta=true&x=1"),
+        ("api-version=2025-01-01&API-KEY=CANARY", "api-version=2025-01-01"),
+        ("%6Bey=CANARY&a=%26key%3D1", "a=%26key%3D1"),
+        ("a=1;access_token=CANARY", ""),
+        ("x=1&token=CANARY&sig=CANARY&subscription-key=CANARY", "x=1"),
+        ("monkey=1&keys=2", "monkey=1&keys=2"),
+    ],
+)
+def test_a_callers_credential_in_the_query_goes_nowhere(query: str, kept: str) -> None:
+    facts = request_facts(f"/v1/responses?{query}", b'{"model": "combo/main"}')
+    assert facts.query == kept

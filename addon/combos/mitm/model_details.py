@@ -17,8 +17,9 @@ from combos.mitm.refusals import refuse_with
 from combos.mitm.service import Service
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream.discovery import models_url
-from combos.upstream.exchange import Answer
+from combos.upstream.echoes import unechoed
 from combos.upstream.faults import UpstreamFault
+from combos.upstream.pool import Reading
 from combos.wire.catalog_anthropic import decode_claude_id
 from combos.wire.headers import request_headers, response_headers
 
@@ -95,7 +96,8 @@ def _relay(service: Service, client: Client, target: Target, dialect: Dialect) -
         settings = service.settings
         timeouts = Timeouts(settings.connect_timeout_ms, settings.head_timeout_ms, settings.idle_timeout_ms)
         try:
-            answer = await service.upstream.send(request, timeouts, client.credentials(target.provider))
+            secrets = client.credentials(target.provider)
+            answer = unechoed(await service.upstream.send(request, timeouts, secrets), secrets, target.provider.config)
             body = await _whole(answer)
         except UpstreamFault as fault:
             failure = errors.transport_failure(fault.fault, transport_message(fault.fault))
@@ -122,7 +124,7 @@ def _request(flow: HTTPFlow, target: Target, dialect: Dialect) -> OutboundReques
     return OutboundRequest("GET", f"{base}/{quote(target.model, safe='/:@')}", headers, b"", provider)
 
 
-async def _whole(answer: Answer) -> bytes:
+async def _whole(answer: Reading) -> bytes:
     """The body, bounded. Raises `UpstreamFault`."""
     parts = bytearray()
     try:

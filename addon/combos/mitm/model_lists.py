@@ -16,7 +16,7 @@ from combos.upstream.discovery import Discovery, VendorList
 from combos.wire.bodies import BodyError, decode
 from combos.wire.catalog_merge import merge_into
 from combos.wire.catalog_shape import ListRequest, Shape, list_request, render
-from combos.wire.request import surface_of
+from combos.wire.request import surface_of, without_logins
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class ModelLists:
         login = secrets(provider)
         if not login:
             return None
-        query = flow.request.path.partition("?")[2]
+        query = without_logins(flow.request.path.partition("?")[2])
         return await self.discovery.vendor_list(provider, query, flow.request.headers.fields, login)
 
     def merge(self, flow: HTTPFlow, registry: Registry) -> None:

@@ -19,6 +19,7 @@ from combos.core.registry import Provider
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.engine.pools import PoolBook, PoolTurn
 from combos.engine.quota import QuotaBook
+from combos.upstream.echoes import unechoed
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.members import Member, with_beta
@@ -59,7 +60,12 @@ class Held:
     """An answer of which a part has been read already: that part first, then the rest, or the fault that ended it."""
 
     def __init__(
-        self, status: int, headers: Headers, parts: list[bytes], rest: Answer | None, fault: UpstreamFault | None = None
+        self,
+        status: int,
+        headers: Headers,
+        parts: list[bytes],
+        rest: Reading | None,
+        fault: UpstreamFault | None = None,
     ) -> None:
         self.status = status
         self.headers = headers
@@ -121,10 +127,13 @@ class PooledUpstream:
         if kind in ACCOUNT_KINDS and not members:
             return _refusal(PoolNote(kind, None), "no account of the pool can be used")
         if kind is None or not members:
-            answer = await self.sender.send(request, timeouts, secrets)
+            answer = await self._ask(request, timeouts, secrets)
             self._note_quota(request.provider, None, answer.headers)
             return answer
         return await self._send_pooled(request, timeouts, charge, kind, members)
+
+    async def _ask(self, request: OutboundRequest, timeouts: Timeouts, secrets: Headers) -> Reading:
+        return unechoed(await self.sender.send(request, timeouts, secrets), secrets, request.provider.config)
 
     async def _send_pooled(
         self,
@@ -143,7 +152,7 @@ class PooledUpstream:
             return _refusal(PoolNote(kind, None), "every account of the pool is cooling")
         dressed = replace(request, headers=with_beta(request.headers, kind))
         while True:
-            answer = await self.sender.send(dressed, timeouts, members[name].headers)
+            answer = await self._ask(dressed, timeouts, members[name].headers)
             self._note_quota(provider, name, answer.headers)
             if not _may_be_its_own(kind, answer.status):
                 answer.pool = turn.succeeded(name) if answer.status < 300 else PoolNote(kind, name)
@@ -197,7 +206,7 @@ def _may_be_its_own(kind: PoolKind, status: int) -> bool:
             return status == 429
 
 
-async def _held(answer: Answer) -> Held:
+async def _held(answer: Reading) -> Held:
     """Read an error body as far as it matters. What is not read stays to be read."""
     answer.limit(ERROR_BODY_MS, ERROR_BODY_MS)
     parts: list[bytes] = []

@@ -27,6 +27,14 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
 # The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
 _GENERATE = re.compile(r"/models/(?P<model>[^?]+):(?P<method>generateContent|streamGenerateContent)/*\Z")
 _QUERY = "!$%&'()*+,/:;=?@[]^`{|}\"<>\\"
+# Query fields that hold a credential, with `-` as `_`: Google's, Azure's, and those of gateways.
+_LOGINS = frozenset(
+    {
+        "key", "api_key", "apikey", "x_api_key", "x_goog_api_key", "subscription_key", "ocp_apim_subscription_key",
+        "access_token", "auth_token", "token", "authorization", "auth", "secret", "client_secret", "password",
+        "sig", "signature", "x_goog_signature", "x_amz_signature", "x_amz_security_token",
+    }
+)  # fmt: skip
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -105,7 +113,18 @@ def request_facts(path: str, body: bytes) -> RequestFacts:
 
 def _query(path: str) -> str:
     """The query as it can stand in a request line: some clients leave bytes in it as they are."""
-    return quote(path.partition("?")[2], safe=_QUERY, errors="surrogateescape")
+    return quote(without_logins(path.partition("?")[2]), safe=_QUERY, errors="surrogateescape")
+
+
+def without_logins(query: str) -> str:
+    """The query without the fields that hold a credential of the caller: like such headers, they go to no target."""
+    return "&".join(field for field in query.split("&") if not _is_login(field))
+
+
+def _is_login(field: str) -> bool:
+    """Whether one of the names in a field is that of a credential; some servers take `;` for `&`."""
+    names = (part.partition("=")[0].strip().lower() for part in unquote(field).split(";"))
+    return any(name.replace("-", "_") in _LOGINS for name in names)
 
 
 def _streams(path: str) -> bool:
