@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from combos.core.facts import TransportFault
+from combos.upstream.connector import Protocol
 from combos.upstream.session import Upstream, UpstreamSettings
 from exchanges import PATIENT, body_of, exchange, fault_of_exchange, outbound
 from rawserver import (
@@ -94,16 +95,34 @@ async def test_a_fresh_connection_is_never_replaced(upstream: Upstream, method: 
         assert server.connections == 1
 
 
-async def test_a_pooled_connection_that_began_to_answer_is_not_replaced(upstream: Upstream) -> None:
-    release = asyncio.Event()
-    release.set()
-    once = [Expect(), Send(response(200, b"{}")), Expect(), Send(b"HTTP/1.1 200 OK\r\nConte"), Close()]
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+
+
+@pytest.mark.parametrize("end", [Close(), Reset()], ids=["close", "reset"])
+@pytest.mark.parametrize("size", [1, 5, 8, 12, 16, 17, len(_HEAD) - 1])
+async def test_a_pooled_connection_that_began_to_answer_is_not_replaced(
+    upstream: Upstream, end: Step, size: int
+) -> None:
+    """Whoever said a byte has the request and works on it: to send it again is to pay for it twice."""
+    has_come = asyncio.Event()
+    once = [Expect(), Send(response(200, b"{}")), Expect(), Send(_HEAD[:size]), Stall(has_come), end]
     async with RawServer(once, SERVE) as server:
         await exchange(upstream, outbound(server.url))
-        fault = await fault_of_exchange(upstream, outbound(server.url))
+        waiting = asyncio.ensure_future(fault_of_exchange(upstream, outbound(server.url)))
+        async with asyncio.timeout(10):
+            while not any(protocol.has_spoken for protocol in _busy(upstream)):  # noqa: ASYNC110 - has no event
+                await asyncio.sleep(0.001)
+        has_come.set()
+        fault = await waiting
         assert fault is not None
-        assert fault.fault is TransportFault.CLOSED
+        assert fault.fault in (TransportFault.CLOSED, TransportFault.RESET)
         assert server.connections == 1
+
+
+def _busy(upstream: Upstream) -> list[Protocol]:
+    """The connections that are in use."""
+    assert upstream._connector is not None
+    return [protocol for protocol in upstream._connector._acquired if isinstance(protocol, Protocol)]
 
 
 async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream) -> None:

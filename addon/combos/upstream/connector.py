@@ -8,6 +8,7 @@ import socket
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -21,6 +22,17 @@ from combos.upstream.faults import Phase
 
 _DNS_TTL_S = 10  # aiohttp's own default: short enough for DNS fail-over of a vendor
 _KEEPALIVE_S = 60.0  # most vendors keep idle connections for at least a minute; dead ones are retried anyway
+
+
+class Protocol(ResponseHandler):
+    """aiohttp's, that also knows whether anything has arrived since somebody last took the connection."""
+
+    has_spoken = False
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the other end."""
+        self.has_spoken = True
+        super().data_received(data)
 
 
 class Link:
@@ -96,6 +108,11 @@ class Watch:
             self.protocol.abort()
 
     @property
+    def was_stale(self) -> bool:
+        """Whether a pooled connection was lost without a byte in answer to this try."""
+        return self.reused and self.phase is Phase.HEAD and not getattr(self.protocol, "has_spoken", False)
+
+    @property
     def peername(self) -> tuple[str, int] | None:
         """Address and port of the other end, once connected."""
         transport = None if self.protocol is None else self.protocol.transport
@@ -146,6 +163,8 @@ class Connector(aiohttp.TCPConnector):
             keepalive_timeout=_KEEPALIVE_S,
             local_addr=None if local_address is None else (local_address, 0),
         )
+        kind: type[ResponseHandler] = Protocol
+        self._factory = partial(kind, loop=asyncio.get_running_loop())
         self._guard = guard
         self._links: weakref.WeakKeyDictionary[ResponseHandler, Link] = weakref.WeakKeyDictionary()
 
@@ -171,6 +190,8 @@ class Connector(aiohttp.TCPConnector):
         if watch.link is None:
             watch.link = self._links[protocol] = Link(protocol)
         watch.protocol = protocol
+        if isinstance(protocol, Protocol):
+            protocol.has_spoken = False
         self._judge_peer(connection, watch)
         watch.phase = Phase.HEAD
         watch.on_connected()

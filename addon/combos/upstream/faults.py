@@ -141,11 +141,7 @@ _ROWS: tuple[_Row, ...] = (
 
 
 def is_disconnect(exc: BaseException) -> bool:
-    """Whether the other end went away without a byte of an answer: how a dead pooled connection shows itself."""
-    if any(
-        isinstance(link, aiohttp.ServerDisconnectedError) and not isinstance(link.message, str) for link in chain(exc)
-    ):
-        return False  # the beginning of a head had arrived
+    """Whether the other end went away: how a dead pooled connection shows itself, if it has said nothing before."""
     return any(
         isinstance(link, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | ConnectionError)
         for link in chain(exc)

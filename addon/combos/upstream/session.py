@@ -16,7 +16,7 @@ from combos.engine.commands import OutboundRequest, Timeouts
 from combos.upstream.connector import CURRENT_WATCH, Connector, Watch
 from combos.upstream.destination import Guard
 from combos.upstream.exchange import Answer
-from combos.upstream.faults import Phase, UpstreamFault, fault_of, is_disconnect
+from combos.upstream.faults import UpstreamFault, fault_of, is_disconnect
 from combos.upstream.plan import Plan, Ways, plan_for
 from combos.upstream.proxies import ProxySettings
 from combos.upstream.selfloop import OwnAddresses
@@ -139,7 +139,7 @@ class Upstream:
                 answer = await self._exchange(plan, watch, clock, timeouts.idle_ms)
         except Exception as exc:
             watch.abort()
-            if watch.reused and watch.phase is Phase.HEAD and is_disconnect(exc):
+            if watch.was_stale and is_disconnect(exc):
                 return None
             # Without its cause: aiohttp's exceptions carry the request's headers, and those carry the credentials.
             raise fault_of(exc, watch.phase, way.where) from None
