@@ -85,9 +85,12 @@ class RecallStore:
         return self._entries.get(key)
 
     def put(self, key: LaneKey, selection: Selection) -> None:
-        """Write as the youngest entry, then evict those written longest ago until both bounds hold."""
+        """Write, then evict those written longest ago until both bounds hold."""
         self.drop(key)
+        is_youngest = not self._entries or next(reversed(self._entries.values())).at_ms <= selection.at_ms
         self._entries[key] = selection
+        if not is_youngest:  # heard of late, from another proxy
+            self._entries = OrderedDict(sorted(self._entries.items(), key=lambda item: item[1].at_ms))
         self._names_bytes += selection.size
         while len(self._entries) > LANES_MAX or self._names_bytes > NAMES_BYTES_MAX:
             self.drop(next(iter(self._entries)))

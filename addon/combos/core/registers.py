@@ -26,8 +26,9 @@ class Stamp(NamedTuple):
     replica: str
 
 
-class Cleared(NamedTuple):
-    """The cooldowns that a clear speaks of; None stands for all."""
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The cooldowns that a clear speaks of; None stands for all. No tuple: it would equal the key of a cooldown."""
 
     combo: str | None
     target: str | None

@@ -39,8 +39,13 @@ def stamp_text(stamp: Stamp) -> str:
 
 def key_text(key: RegisterKey) -> str:
     """The field of a register."""
-    kind = "c" if isinstance(key, CooldownKey) else "r" if isinstance(key, LaneKey) else "x"
-    return kind + _dumped(list(key))
+    match key:
+        case CooldownKey():
+            return "c" + _dumped([*key])
+        case LaneKey():
+            return "r" + _dumped([*key])
+        case Cleared(combo, target):
+            return "x" + _dumped([combo, target])
 
 
 def register_text(register: Register) -> str:
