@@ -74,6 +74,20 @@ async def test_a_dead_pooled_connection_is_replaced(upstream: Upstream, end: Ste
         assert len(server.requests) == 7
 
 
+async def test_an_earlier_answer_that_is_read_late_is_no_sign_of_life(upstream: Upstream) -> None:
+    """Its connection may serve the next request before somebody takes what it said to the last one."""
+    asked, closing = asyncio.Event(), asyncio.Event()
+    once = [Expect(), Send(response(200, b"{}")), Expect(), Signal(asked), Stall(closing), Close()]
+    async with RawServer(once, SERVE) as server:
+        first = await upstream.send(outbound(server.url), PATIENT)
+        second = asyncio.ensure_future(exchange(upstream, outbound(server.url)))
+        await asyncio.wait_for(asked.wait(), 10)
+        assert await body_of(first) == b"{}"
+        closing.set()
+        assert await second == (200, b"{}")
+        assert server.connections == 2
+
+
 @pytest.mark.parametrize("method", ["POST", "GET"])
 async def test_the_replacement_is_not_replaced(upstream: Upstream, method: str) -> None:
     release = asyncio.Event()

@@ -30,8 +30,8 @@ class Protocol(ResponseHandler):
     has_spoken = False
 
     def data_received(self, data: bytes) -> None:
-        """Bytes from the other end."""
-        self.has_spoken = True
+        """Bytes from the other end, or none: aiohttp's own way to go on, also when an earlier answer is read late."""
+        self.has_spoken = self.has_spoken or bool(data)
         super().data_received(data)
 
 
