@@ -7,12 +7,14 @@ asks the kernel at most for the route to an address (no packet is sent) and neve
 import ipaddress
 import socket
 from collections.abc import Iterable
+from functools import lru_cache
 
 type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _LOOPBACKS = ("127.0.0.1", "::1")
 
 
+@lru_cache(1_024)
 def numeric(host: str) -> Address | None:
     """The address a literal means (brackets, zone and IPv4-in-IPv6 undone), or None for a name."""
     try:

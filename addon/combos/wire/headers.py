@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from combos.core.facts import Dialect, Headers
 
@@ -72,6 +73,12 @@ _HOST_BOUND = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"strict-tra
 # Fields that would send the client, and what it asked, to an address of the target's choice: SDKs follow redirects.
 _LEADS_AWAY = frozenset({b"location", b"content-location", b"refresh"})
 
+# What crosses in no case, and in most.
+_NEVER_SENT = _HOP_BY_HOP | _MESSAGE | _PROXY_TRAIL
+_RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {_TURN_STATE}
+_NEVER_GIVEN = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY
+_RARELY_GIVEN = _NEVER_GIVEN | {b"content-length"}
+
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _FORBIDDEN = re.compile(rb"[\r\n\0]")
 
@@ -82,11 +89,16 @@ class HeaderError(ValueError):
 
 def get(headers: Headers, name: str) -> str | None:
     """The first value of a field, None when it is absent. Bytes above ASCII come out as Latin-1."""
-    wanted = name.lower().encode("latin-1")
+    wanted = _encoded(name)
     for key, value in headers:
         if key.lower() == wanted:
             return value.decode("latin-1").strip()
     return None
+
+
+@lru_cache(256)
+def _encoded(name: str) -> bytes:
+    return name.lower().encode("latin-1")
 
 
 def pair(name: str, value: str) -> tuple[bytes, bytes]:
@@ -114,13 +126,12 @@ def request_headers(
     `keep_turn_state`: the target is the one that issued the turn state. Fields that could break a line are dropped.
     Raises `HeaderError` when a configured field is not valid.
     """
-    dropped = _HOP_BY_HOP | _MESSAGE | _PROXY_TRAIL | _named_in_connection(client)
-    if not keep_credentials:
-        dropped |= _CREDENTIALS
-    if not keep_turn_state:
-        dropped |= {_TURN_STATE}
+    dropped = _RARELY_SENT
+    if keep_credentials or keep_turn_state:
+        dropped = _NEVER_SENT | (set() if keep_credentials else _CREDENTIALS)
+        dropped |= set() if keep_turn_state else {_TURN_STATE}
     extra = tuple(pair(name, value) for name, value in configured.items())
-    dropped |= {name.lower() for name, _ in extra}
+    dropped = dropped.union(_named_in_connection(client), (name.lower() for name, _ in extra))
     kept = [
         _with_hint(name, value, model)
         for name, value in client
@@ -137,9 +148,7 @@ def response_headers(
     `requested_model` goes into `openai-model` if the target sent that field; None removes it. `keep_length`: the body
     has the length that the target announced. `decoded`: the content coding was undone.
     """
-    dropped = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY | _named_in_connection(target)
-    if not keep_length or decoded:
-        dropped |= {b"content-length"}
+    dropped = (_NEVER_GIVEN if keep_length and not decoded else _RARELY_GIVEN).union(_named_in_connection(target))
     if decoded:
         dropped |= {b"content-encoding"}
     if requested_model is None:
@@ -151,10 +160,10 @@ def response_headers(
     )
 
 
-def _named_in_connection(headers: Headers) -> frozenset[bytes]:
+def _named_in_connection(headers: Headers) -> list[bytes]:
     """The fields that a Connection header declares to be hop-by-hop."""
     values = [value for name, value in headers if name.lower() == b"connection"]
-    return frozenset(token.strip().lower() for value in values for token in value.split(b","))
+    return [token.strip().lower() for value in values for token in value.split(b",")]
 
 
 def _is_sound(name: bytes, value: bytes) -> bool:

@@ -228,8 +228,10 @@ def parent_thread(headers: Headers) -> str | None:
 def conversation(headers: Headers) -> str | None:
     """The conversation that Claude Code's headers name, for clients without a lane; None when they name none."""
     session = _digest(headers, "x-claude-code-session-id")
+    if session is None:
+        return None
     agent = _digest(headers, "x-claude-code-agent-id")
-    return session and "\0".join(part for part in (session, agent) if part)
+    return "\0".join(part for part in (session, agent) if part)
 
 
 def _digest(headers: Headers, name: str) -> str | None:
