@@ -18,7 +18,10 @@ _CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement: the same job on plain mitmdump and with the addon. Bounds are ratios to plain."""
+    """One measurement: the same job on plain mitmdump and with the addon. Bounds are ratios to plain.
+
+    `listener` sends it to the addon's own listener, past mitmproxy's HTTP layers.
+    """
 
     name: str
     combo: str
@@ -26,6 +29,7 @@ class Case:
     concurrency: int
     stream: bool = False
     tls: bool = False
+    listener: bool = False
     least_rate: float | None = None
     most_cpu: float | None = None
     most_first_ms: float | None = None
@@ -46,6 +50,11 @@ CASES = (
     Case("SSE 50 chunks, one hop, c=1", "hop", 100, 1, stream=True, least_rate=0.45),
     Case("SSE 50 chunks, one hop, c=32", "hop", 320, 32, stream=True, least_rate=0.45),
     Case("new connections, TLS upstream, c=8", "tls", 320, 8, tls=True, least_rate=1.3),
+    Case("listener: JSON 1 KB, healthy, c=1", "ok", 800, 1, listener=True),
+    Case("listener: JSON 1 KB, healthy, c=32", "ok", 3200, 32, listener=True, least_rate=4.0),
+    Case("listener: JSON 1 KB, one hop, c=32", "hop", 1600, 32, listener=True),
+    Case("listener: SSE 50 chunks, healthy, c=1", "ok", 100, 1, stream=True, listener=True, most_cpu=0.5),
+    Case("listener: SSE 50 chunks, healthy, c=32", "ok", 640, 32, stream=True, listener=True, most_cpu=0.5),
 )
 
 
@@ -72,8 +81,8 @@ async def measure(proxy: proxies.Proxy, job: load.Job) -> Sample:
 def job_for(case: Case, proxy: proxies.Proxy, *, addon: bool) -> load.Job:
     path = _CHAT if addon else f"/ok{_CHAT}"
     model = f"combo/{case.combo}" if addon else "m1"
-    host = f"127.0.0.1:{proxy.port}"
-    return load.Job(proxy.port, host, path, model, case.requests, case.concurrency, case.stream, case.tls)
+    port = proxy.listener if addon and case.listener else proxy.port
+    return load.Job(port, f"127.0.0.1:{port}", path, model, case.requests, case.concurrency, case.stream, case.tls)
 
 
 def median(samples: list[Sample]) -> Sample:
@@ -174,7 +183,7 @@ async def compare(work: Path, plain_url: str, tls_url: str, rounds: int, only: s
     running = [
         await proxies.plain(work, plain_url),
         await proxies.plain(work, tls_url),
-        await proxies.with_addon(work, plain_url, tls_url),
+        await proxies.with_listener(work, plain_url, tls_url),
     ]
     try:
         plain, plain_tls, addon = running

@@ -21,11 +21,12 @@ def responseheaders(flow):
 
 @dataclass
 class Proxy:
-    """A running mitmdump."""
+    """A running mitmdump. `listener` is the port of the addon's own listener, 0 when there is none."""
 
     process: subprocess.Popen[bytes]
     port: int
     startup_s: float
+    listener: int = 0
 
     def cpu_s(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -52,16 +53,21 @@ async def _start(work: Path, *arguments: str) -> Proxy:
     command = [str(MITMDUMP), "-q", "--set", f"confdir={work}", "--listen-host", "127.0.0.1", "-p", str(port)]
     begin = time.perf_counter()
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
+    await _listening(process, port, begin)
+    return Proxy(process, port, time.perf_counter() - begin)
+
+
+async def _listening(process: subprocess.Popen[bytes], port: int, begin: float) -> None:
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except ConnectionError:
             if process.poll() is not None or time.perf_counter() - begin > 30:
-                raise RuntimeError(f"mitmdump did not start: {command}") from None
+                raise RuntimeError(f"mitmdump did not start: {process.args}") from None
             await asyncio.sleep(0.01)
         else:
             writer.close()
-            return Proxy(process, port, time.perf_counter() - begin)
+            return
 
 
 async def plain(work: Path, upstream: str) -> Proxy:
@@ -91,10 +97,19 @@ def configuration(plain_url: str, tls_url: str) -> dict[str, object]:
     }
 
 
-async def with_addon(work: Path, plain_url: str, tls_url: str, *options: str) -> Proxy:
-    """mitmdump with the addon."""
+async def with_addon(work: Path, plain_url: str, tls_url: str, *options: str, listen: str = "") -> Proxy:
+    """mitmdump with the addon; `listen` is the address of its listener."""
     config = work / "config.json"
     config.write_text(json.dumps(configuration(plain_url, tls_url)))
     script = str(ROOT / "addon" / "main.py")
-    settings = [f"combos_config={config}", "combos_admin_listen=", *options]
+    settings = [f"combos_config={config}", f"combos_admin_listen={listen}", *options]
     return await _start(work, "-s", script, "--ssl-insecure", *(part for name in settings for part in ("--set", name)))
+
+
+async def with_listener(work: Path, plain_url: str, tls_url: str) -> Proxy:
+    """mitmdump with the addon and its listener."""
+    port = free_port()
+    proxy = await with_addon(work, plain_url, tls_url, listen=f"127.0.0.1:{port}")
+    await _listening(proxy.process, port, time.perf_counter())
+    proxy.listener = port
+    return proxy

@@ -6,7 +6,8 @@ from typing import Any
 
 from mitmproxy.http import HTTPFlow
 
-from combos.mitm.layer import TASK_NAME, StreamedHttpLayer, respond_with
+from combos.mitm.claims import respond_with
+from combos.mitm.layer import TASK_NAME, StreamedHttpLayer
 from combos.mitm.writer import Responder, ResponseWriter
 from mitm.harness import LIMIT_S, H1Client, Proxy
 

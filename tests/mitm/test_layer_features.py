@@ -6,11 +6,8 @@ import logging
 import pytest
 from mitmproxy.http import HTTPFlow, Response
 
-from combos.mitm.layer import (
-    answer_whole,
-    hold_request,
-    respond_with,
-)
+from combos.mitm.claims import hold_request, respond_with
+from combos.mitm.layer import answer_whole
 from combos.mitm.writer import ResponseWriter
 from mitm.harness import (
     LIMIT_S,

@@ -10,8 +10,8 @@ from mitmproxy.http import HTTPFlow, Response
 from mitmproxy.test import taddons, tflow, tutils
 
 from combos.admin.live_config import LiveConfig
+from combos.mitm import claims
 from combos.mitm.attempt_flows import _ATTRIBUTE
-from combos.mitm.layer import _RESPONDER
 from combos.mitm.options import Settings
 from combos.mitm.reception import Reception
 from combos.mitm.recorder import AttemptFlows
@@ -70,7 +70,7 @@ def attempt(flow: HTTPFlow) -> HTTPFlow:
 
 def claimed(flow: HTTPFlow) -> bool:
     """Whether a responder makes the answer."""
-    return _RESPONDER in vars(flow)
+    return claims.is_claimed(flow)
 
 
 COMBO = {"model": "combo/main", "input": "hi"}

@@ -14,6 +14,7 @@ from combos.admin.shapes import Body
 from combos.core.config_problems import problems_of
 from combos.core.config_text import object_of, repeated_keys
 from combos.core.errors import ConfigProblem
+from combos.wire.bodies import BodyError, BodyErrorKind, decode
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ async def as_errors(request: web.Request, handler: Handler) -> web.StreamRespons
 
 async def document_of(request: web.Request) -> dict[str, Any]:
     """The JSON object in a body. Raises `RefusalError`."""
-    data = await request.read()
+    data = await _decoded(request)
     try:
         body = json.loads(data.decode(), object_pairs_hook=object_of)
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -72,6 +73,16 @@ async def document_of(request: web.Request) -> dict[str, Any]:
     if repeated:
         raise invalid(str(repeated[0]), "invalid_request", repeated)
     return body
+
+
+async def _decoded(request: web.Request) -> bytes:
+    data, limit = await request.read(), request.client_max_size
+    try:
+        return decode(request.headers.get("Content-Encoding"), data, limit)
+    except BodyError as exc:
+        if exc.kind is BodyErrorKind.TOO_LARGE:
+            raise web.HTTPRequestEntityTooLarge(limit) from None
+        raise invalid("the body cannot be decoded", "invalid_json") from None
 
 
 async def body_of[B: Body](request: web.Request, shape: type[B]) -> B:

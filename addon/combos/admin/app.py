@@ -10,6 +10,7 @@ from aiohttp import web
 from combos.admin.admin_token import TokenError, admin_token, refuse_shared
 from combos.admin.answers import as_errors, reply
 from combos.admin.auth import Gate
+from combos.admin.entrance import Entrance, Models
 from combos.admin.live_config import Change
 from combos.admin.openapi import Route, describe
 from combos.admin.parts import Parts
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 BODY_MAX = 2 * 1024 * 1024
 _SHUTDOWN_S = 1.0
+_LINE_MAX = 64 * 1024  # bytes of a header field: login tokens of some vendors have several KiB
 
 
 class PortInUseError(Exception):
@@ -36,10 +38,12 @@ class _Hushed(logging.LoggerAdapter[logging.Logger]):
 
 
 class AdminServer:
-    """The management API of one process. `pages` are further routes, served without a token."""
+    """The management API of one process. `pages` are further routes, served without a token; `models` answers the
+    requests for models that reach the listener."""
 
-    def __init__(self, parts: Parts, pages: Sequence[web.RouteDef] = ()) -> None:
+    def __init__(self, parts: Parts, pages: Sequence[web.RouteDef] = (), models: Models | None = None) -> None:
         self.parts = parts
+        self._models = models
         self.address: tuple[str, int] | None = None
         self._runtime = RuntimeFile(parts.store.path.parent)
         self._runner: web.AppRunner | None = None
@@ -68,9 +72,18 @@ class AdminServer:
         """Listen; returns the address. Raises `PortInUseError`, and `OSError` for an address that is not ours."""
         self.open_token()
         runner = web.AppRunner(
-            self._app, access_log=None, logger=_Hushed(logger), handle_signals=False, shutdown_timeout=_SHUTDOWN_S
+            self._app,
+            access_log=None,
+            logger=_Hushed(logger),
+            handle_signals=False,
+            shutdown_timeout=_SHUTDOWN_S,
+            handler_cancellation=self._models is not None,  # a client that leaves ends what is done for it
+            auto_decompress=False,  # what a body may decompress to is bounded where it is read
+            max_line_size=_LINE_MAX,
+            max_field_size=_LINE_MAX,
         )
         await runner.setup()
+        self._admit_models(runner)
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as exc:
@@ -82,6 +95,12 @@ class AdminServer:
         self.address = (host, runner.addresses[0][1])
         self._write_runtime_file(*self.address)
         return self.address
+
+    def _admit_models(self, runner: web.AppRunner) -> None:
+        """Put the entrance before the application."""
+        server = runner.server
+        if server is not None and self._models is not None:
+            server.request_handler = Entrance(self._models, server.request_handler, self._gate).handle
 
     async def close(self) -> None:
         """Stop listening and end every stream."""

@@ -15,6 +15,7 @@ from aiohttp import web
 from combos.admin.admin_token import TokenError
 from combos.admin.answers import Handler, error
 from combos.core.destinations import classify_host
+from combos.core.facts import Headers
 
 OWN_HOST = "ocx.local"
 TOKEN_HEADERS = ("X-Combos-API-Key", "X-OpenCodex-API-Key")
@@ -57,11 +58,11 @@ class Gate:
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Middleware: refuse, or answer and let the allowed origin read it."""
-        refused = None if self._is_preflight(request) or self._public(request) else self._token_refusal(request)
+        refused = None if self.is_preflight(request) or self._public(request) else self._token_refusal(request)
         refused = refused or self._place_refusal(request)
         if refused is not None:
             return refused
-        if self._is_preflight(request):
+        if self.is_preflight(request):
             return web.Response(status=204)
         return await handler(request)
 
@@ -71,7 +72,7 @@ class Gate:
             response.headers.setdefault(name, value)
         response.headers["Server"] = "combos"
         origin = request.headers.get("Origin")
-        if origin is not None and self._is_allowed_origin(origin):
+        if origin is not None and self.is_allowed_origin(origin):
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Access-Control-Allow-Methods"] = _METHODS
             response.headers["Access-Control-Allow-Headers"] = ", ".join(
@@ -102,15 +103,28 @@ class Gate:
 
     def _place_refusal(self, request: web.Request) -> web.Response | None:
         origin = request.headers.get("Origin")
-        if _is_own_host(request.headers.get("Host", "")) and (origin is None or self._is_allowed_origin(origin)):
+        if is_own_host(request.headers.get("Host", "")) and (origin is None or self.is_allowed_origin(origin)):
             return None
         return error(403, "cross-origin request blocked", "forbidden")
 
-    def _is_allowed_origin(self, origin: str) -> bool:
+    def grants(self, origin: str) -> Headers:
+        """Header fields that let a page of the origin read an answer; none for an origin that may not."""
+        if not self.is_allowed_origin(origin):
+            return ()
+        shown = origin.encode("latin-1", "replace")
+        return (
+            (b"access-control-allow-origin", shown),
+            (b"access-control-allow-methods", _METHODS.encode()),
+            (b"vary", b"Origin"),
+        )
+
+    def is_allowed_origin(self, origin: str) -> bool:
+        """Whether pages of the origin may ask: those of this machine and the configured ones."""
         return origin in self._origins() or _is_own_origin(origin)
 
     @staticmethod
-    def _is_preflight(request: web.Request) -> bool:
+    def is_preflight(request: web.BaseRequest) -> bool:
+        """Whether a browser asks what a page may ask."""
         return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
 
 
@@ -128,7 +142,7 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _is_own_host(value: str) -> bool:
+def is_own_host(value: str) -> bool:
     """A Host header that means this machine."""
     try:
         host = urlsplit(f"//{value}").hostname
@@ -139,4 +153,4 @@ def _is_own_host(value: str) -> bool:
 
 def _is_own_origin(origin: str) -> bool:
     scheme, separator, host = origin.partition("://")
-    return bool(separator) and scheme in ("http", "https") and "/" not in host and _is_own_host(host)
+    return bool(separator) and scheme in ("http", "https") and "/" not in host and is_own_host(host)

@@ -57,6 +57,15 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseProtocolError,
 )
 
+# The hooks of a flow's way. A hook is fired by handing it to `AddonManager.handle_lifecycle`.
+from mitmproxy.proxy.layers.http._hooks import (
+    HttpErrorHook,
+    HttpRequestHeadersHook,
+    HttpRequestHook,
+    HttpResponseHeadersHook,
+    HttpResponseHook,
+)
+
 # `Http2Server.h2_conn.stream_buffers`: stream id → what the client's flow-control window does not admit yet.
 # `Http2Server.is_closed`: the stream or its whole connection was ended by either side.
 from mitmproxy.proxy.layers.http._http2 import Http2Server
@@ -79,8 +88,13 @@ __all__ = [
     "ErrorCode",
     "Event",
     "Http2Server",
+    "HttpErrorHook",
     "HttpEvent",
     "HttpLayer",
+    "HttpRequestHeadersHook",
+    "HttpRequestHook",
+    "HttpResponseHeadersHook",
+    "HttpResponseHook",
     "HttpStream",
     "Layer",
     "Log",

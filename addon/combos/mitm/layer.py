@@ -6,15 +6,13 @@ pieces enter mitmproxy's layers. What the response says is the responder's busin
 """
 
 import asyncio
-import logging
-import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
 
+from combos.mitm import claims
 from combos.mitm.internals import (
     CloseConnection,
     Command,
@@ -45,39 +43,9 @@ from combos.mitm.internals import (
 )
 from combos.mitm.writer import Responder, ResponseWriter, WholeSink
 
-logger = logging.getLogger(__name__)
-
 TASK_NAME = "combos responder"
-# Plain attributes and not metadata: metadata is written to flow files.
-_RESPONDER = "combos_responder"
-_HELD = "combos_request_held"
-_ANSWERED = "combos_answered"
 # On the connection handler, so that a reloaded script finds what its predecessor started.
 _RUNNING = "combos_running_answers"
-
-
-def hold_request(flow: HTTPFlow) -> None:
-    """Call in `requestheaders`: the body is collected whole, whatever `stream_large_bodies` says.
-
-    A request that is streamed upstream reaches the `request` hook too late for any responder.
-    """
-    flow.request.stream = False
-    vars(flow)[_HELD] = True
-
-
-def respond_with(flow: HTTPFlow, responder: Responder) -> None:
-    """Call in `request`: the responder makes the answer, no server is connected.
-
-    A response that another addon sets in the same hook wins. RuntimeError: the request is being streamed upstream.
-    """
-    if flow.request.stream:
-        raise RuntimeError("the request has already been streamed to its server")
-    vars(flow)[_RESPONDER] = responder
-
-
-def is_answered_here(flow: HTTPFlow) -> bool:
-    """Whether a responder makes, or made, the answer."""
-    return _ANSWERED in vars(flow)
 
 
 async def answer_whole(flow: HTTPFlow, responder: Responder) -> None:
@@ -221,10 +189,9 @@ class ResponderStream(HttpStream):
 
     def make_server_connection(self) -> CommandGenerator[bool]:
         """Start the responder instead of connecting; False makes the base class send nothing upstream."""
-        responder: Responder | None = vars(self.flow).pop(_RESPONDER, None)
+        responder = claims.take_responder(self.flow)
         if responder is None:
             return (yield from super().make_server_connection())
-        vars(self.flow)[_ANSWERED] = True
         handler = connection_handler(self.context.client)
         if handler is None or self.http.has_left(self.stream_id):
             left = RequestProtocolError(self.stream_id, "Client disconnected.", ErrorCode.CLIENT_DISCONNECTED)
@@ -240,7 +207,7 @@ class ResponderStream(HttpStream):
 
     def check_body_size(self, request: bool) -> CommandGenerator[bool]:
         """As the base class, but a held request is never streamed, only refused when it exceeds the limit."""
-        if request and _HELD in vars(self.flow):
+        if request and claims.is_held(self.flow):
             limit = parse_size(self.context.options.body_size_limit)
             if limit is None or len(self.request_body_buf) <= limit:
                 return False
@@ -370,7 +337,7 @@ class ResponderStream(HttpStream):
                 await writer.error("The proxy gave the response up.", wait=False)
             raise
         except Exception as error:
-            _log_failure(self.flow, error)
+            claims.log_failure(self.flow, error)
             await writer.error("The proxy failed to make a response.")
 
 
@@ -388,10 +355,3 @@ def enlisted(handler: ConnectionHandler, stream: ResponderStream) -> Iterator[No
         yield
     finally:
         running.discard(stream)
-
-
-def _log_failure(flow: HTTPFlow, error: Exception) -> None:
-    # Where, not what: the text of an exception may quote a body or a credential.
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    where = " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
-    logger.error("The response of flow %s failed: %s at %s", flow.id, type(error).__name__, where)

@@ -12,6 +12,7 @@ from combos.admin.live_config import Change
 from combos.admin.parts import Parts
 from combos.admin.store import ConfigStore
 from combos.mitm.access import is_loopback
+from combos.mitm.listener import Listener
 from combos.mitm.service import Service
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         probes=service.probes,
         decider=service.decider,
     )
-    return AdminServer(parts, page_routes())
+    return AdminServer(parts, page_routes(), Listener(service))
 
 
 async def start(server: AdminServer, listen: tuple[str, int]) -> None:

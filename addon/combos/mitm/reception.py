@@ -7,8 +7,9 @@ from mitmproxy.http import HTTPFlow, Response
 
 from combos.core import errors
 from combos.mitm import access, attempt_flows, management, model_details, own_address, recognition
+from combos.mitm.claims import hold_request, is_answered_here, is_at_listener, respond_with
 from combos.mitm.client import Client
-from combos.mitm.layer import answer_whole, hold_request, is_answered_here, respond_with
+from combos.mitm.layer import answer_whole
 from combos.mitm.model_lists import asks_for_list
 from combos.mitm.recognition import Refusal
 from combos.mitm.refusals import refuse_with
@@ -50,7 +51,7 @@ class Reception:
             return
         if management.forward(flow, self._host.admin_address, self._host.admin_stand_in):
             return
-        base_url = recognition.is_base_url(flow, service.own, self._machine)
+        base_url = self._is_base_url(flow, service)
         responder = self._responder(flow, service, base_url=base_url)
         if responder is None:
             await self._unclaimed(flow, service, base_url=base_url)
@@ -71,8 +72,11 @@ class Reception:
         service = self._host.service
         if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow):
             return
-        if not recognition.is_base_url(flow, service.own, self._machine):
+        if not self._is_base_url(flow, service):
             service.model_lists.merge(flow, service.config.registry)
+
+    def _is_base_url(self, flow: HTTPFlow, service: Service) -> bool:
+        return is_at_listener(flow) or recognition.is_base_url(flow, service.own, self._machine)
 
     def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
         if access.is_foreign_page(flow, service.config.registry.config.cors_allow_origins):

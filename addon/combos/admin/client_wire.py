@@ -1,0 +1,80 @@
+"""The bytes of one answer on the connection to its client: the head, the framing of the body, the end or the break.
+
+Writes to the connection directly: what goes out together is one write, and nothing is copied into other shapes first.
+What the answer says is not its business.
+"""
+
+from collections.abc import Sequence
+
+from aiohttp import web
+from aiohttp.http import HttpVersion10
+
+from combos.core.facts import Headers
+
+_CHUNKED = b"chunked"
+_FRAMING = frozenset((b"transfer-encoding", b"content-length"))
+
+
+class ClientWire:
+    """One answer. `more` are header fields that are added to it; `keeps` says whether the connection can take another
+    request afterwards.
+
+    Pieces wait until `flush`. After `break_off`, or when the client is gone, everything further is dropped.
+    """
+
+    def __init__(self, request: web.BaseRequest, more: Headers = ()) -> None:
+        self._request = request
+        self._more = more
+        self._pieces: list[bytes] = []
+        self._chunked = False
+        self.keeps = request.keep_alive
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client is still there and nothing was broken off."""
+        transport = self._request.transport
+        return transport is not None and not transport.is_closing()
+
+    def head(self, status: int, reason: bytes, fields: Sequence[tuple[bytes, bytes]], *, bodiless: bool) -> None:
+        """Begin. Without a length and without chunks the body ends with the connection."""
+        framing = {name.lower(): value for name, value in fields if name.lower() in _FRAMING}
+        self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
+        if not (bodiless or self._chunked or b"content-length" in framing):
+            self.keeps = False
+        lines = [b"HTTP/1.1 %d %b" % (status, reason)]
+        lines += [b"%b: %b" % field for field in fields]
+        lines += [b"%b: %b" % field for field in self._more]
+        if not self.keeps:
+            lines.append(b"connection: close")
+        elif self._request.version == HttpVersion10:
+            lines.append(b"connection: keep-alive")
+        self._pieces.append(b"\r\n".join(lines) + b"\r\n\r\n")
+
+    def chunk(self, data: bytes) -> None:
+        """A piece of the body; an empty one is none."""
+        if data:
+            self._pieces.append(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def end(self) -> None:
+        """The body is complete."""
+        if self._chunked:
+            self._pieces.append(b"0\r\n\r\n")
+
+    def flush(self) -> None:
+        """Send what waits."""
+        pieces, self._pieces = self._pieces, []
+        transport = self._request.transport
+        if pieces and transport is not None and not transport.is_closing():
+            transport.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+    async def drain(self) -> None:
+        """Return when the client has room for more. Raises `ConnectionError` when it is gone."""
+        await self._request.writer.drain()
+
+    def break_off(self) -> None:
+        """Close the connection after what was sent, without an end of the body."""
+        self.flush()
+        self.keeps = False
+        transport = self._request.transport
+        if transport is not None:
+            transport.close()

@@ -1,0 +1,176 @@
+"""Which requests at the listener are for models and which for the management, and how they reach either.
+
+Requests for models do not pass through the web application: its router and its middleware cost more than all the rest.
+What is answered is decided by the part that serves models, and by the application.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import aiohttp
+from aiohttp import web
+from aiohttp.http import HttpVersion11
+
+from combos.admin.auth import Gate, is_own_host
+from combos.admin.client_wire import ClientWire
+from combos.core.errors import ProxyError, bad_request, forbidden
+from combos.core.facts import Dialect
+from combos.wire.errors import render
+from combos.wire.request import surface_of
+
+_MANAGEMENT = "/api/"
+_ROOTS = ("/v1/", "/v1beta/")
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_HOSTS_MAX = 64  # Host values found good; a client sends the same one each time
+
+type AppHandler = Callable[[Any], Awaitable[web.StreamResponse]]
+
+
+class Models(Protocol):
+    """Serves requests for models."""
+
+    @property
+    def body_limit(self) -> int:
+        """How many bytes of a body are taken."""
+
+    async def serve(self, request: web.BaseRequest, target: str, body: bytes | None, wire: ClientWire) -> None:
+        """Answer a request whose path and query are `target`. `body` is None when it exceeds the limit.
+
+        The client's leaving arrives as a cancellation.
+        """
+
+
+def is_for_models(path: str) -> bool:
+    """Whether a path, without its query, is one of those where models are served."""
+    if path.startswith(_MANAGEMENT):
+        return False
+    return path.startswith(_ROOTS) or surface_of(path) is not None or "/models/" in path
+
+
+class Entrance:
+    """The handler of every request at the listener."""
+
+    def __init__(self, models: Models, manage: AppHandler, gate: Gate) -> None:
+        self._models = models
+        self._manage = manage
+        self._gate = gate
+        self._hosts: set[str] = set()
+        self._managing: set[asyncio.Future[web.StreamResponse]] = set()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        target, host = _target(request)
+        if not is_for_models(target.partition("?")[0]):
+            return await self._managed(request)
+        origin = request.headers.get("Origin")
+        wire = ClientWire(request, self._gate.grants(origin) if origin is not None else ())
+        if not self._is_own(host):
+            _refuse(request, wire, forbidden("This listener is addressed by a name of this machine only"))
+        elif origin is not None and self._gate.is_preflight(request):
+            self._preflight(request, wire, origin)
+        else:
+            await self._served(request, target, wire)
+        return _Answered(keeps=wire.keeps)
+
+    async def _served(self, request: web.BaseRequest, target: str, wire: ClientWire) -> None:
+        try:
+            body = await self._body(request)
+        except ConnectionError:
+            wire.keeps = False  # nobody is there to read an answer
+        except (aiohttp.ClientPayloadError, web.RequestPayloadError):
+            _refuse(request, wire, bad_request("The request body is not framed as announced"), keeps=False)
+        except ProxyError as error:
+            _refuse(request, wire, error, keeps=False)
+        else:
+            await self._models.serve(request, target, body, wire)
+
+    async def _body(self, request: web.BaseRequest) -> bytes | None:
+        """The body as it was sent, None when it exceeds the limit. Raises `ProxyError` for an expectation not met."""
+        content, limit = request.content, self._models.body_limit
+        if content.is_eof() and content.total_bytes <= limit:
+            return content.read_nowait()
+        if (request.content_length or 0) > limit:
+            return None
+        _go_on(request)
+        parts = bytearray()
+        while part := await content.readany():
+            parts += part
+            if len(parts) > limit:
+                return None
+        return bytes(parts)
+
+    def _preflight(self, request: web.BaseRequest, wire: ClientWire, origin: str) -> None:
+        if not self._gate.is_allowed_origin(origin):
+            _refuse(request, wire, forbidden("Pages of this origin may not use this listener"))
+            return
+        asked = request.headers.get("Access-Control-Request-Headers", "")
+        allowed = (b"access-control-allow-headers", asked.encode("latin-1", "replace"))
+        wire.head(204, b"No Content", (allowed,), bodiless=True)
+        wire.end()
+        wire.flush()
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a Host value means this machine: otherwise a page whose name was rebound to it would be served."""
+        if host in self._hosts:
+            return True
+        if not is_own_host(host):
+            return False
+        if len(self._hosts) < _HOSTS_MAX:
+            self._hosts.add(host)
+        return True
+
+    async def _managed(self, request: web.BaseRequest) -> web.StreamResponse:
+        """By the application, to its end: a change of the configuration is not left half done by who asked for it."""
+        work = asyncio.ensure_future(self._manage(request))
+        self._managing.add(work)
+        work.add_done_callback(self._managing.discard)
+        return await asyncio.shield(work)
+
+
+class _Answered(web.StreamResponse):
+    """Tells the HTTP server that the whole answer was sent already."""
+
+    def __init__(self, *, keeps: bool) -> None:
+        self._keeps = keeps
+
+    @property
+    def keep_alive(self) -> bool:
+        return self._keeps
+
+    async def prepare(self, request: web.BaseRequest) -> None:  # noqa: ARG002 - the base class's signature
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:  # noqa: ARG002 - the base class's signature
+        return None
+
+
+def _target(request: web.BaseRequest) -> tuple[str, str]:
+    """Path with query, and the host that was addressed. A request line with a whole address counts for both."""
+    target = request.raw_path
+    if target.startswith("/"):
+        return target, request.headers.get("Host", "")
+    url = request.rel_url
+    return url.raw_path_qs, url.authority if url.absolute else request.headers.get("Host", "")
+
+
+def _go_on(request: web.BaseRequest) -> None:
+    """Tell a client that waits for it to send its body. Raises `ProxyError` for any other expectation."""
+    expect = request.headers.get("Expect")
+    if expect is None or request.version < HttpVersion11:
+        return
+    if expect.lower() != "100-continue":
+        raise ProxyError(417, "invalid_request_error", "expectation_failed", "Only 100-continue can be expected")
+    if request.transport is not None:
+        request.transport.write(_CONTINUE)
+
+
+def _refuse(request: web.BaseRequest, wire: ClientWire, error: ProxyError, *, keeps: bool = True) -> None:
+    wire.keeps &= keeps
+    headers, body = render(error, Dialect.CHAT)
+    bodiless = request.method == "HEAD"
+    wire.head(error.status, b"", (*headers, (b"content-length", b"%d" % len(body))), bodiless=bodiless)
+    if not bodiless:
+        wire.chunk(body)
+    wire.end()
+    wire.flush()

@@ -1,0 +1,151 @@
+"""Requests for models that reach the listener: each becomes a flow, is claimed in the ordinary hooks, and is answered.
+
+There is no HTTP layer of mitmproxy below: the listener has read the request, and the answer is written to its wire.
+What other addons see, change, answer, hold or kill is the same as on a port of the proxy.
+"""
+
+import asyncio
+import time
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from aiohttp import web
+from mitmproxy import ctx
+from mitmproxy.connection import Client, ConnectionState, Server
+from mitmproxy.hooks import Hook
+from mitmproxy.http import Headers, HTTPFlow, Request, Response
+
+from combos.admin.client_wire import ClientWire
+from combos.core import errors
+from combos.core.facts import Dialect
+from combos.mitm import claims, own_address, recognition
+from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook
+from combos.mitm.listener_sink import ListenerSink
+from combos.mitm.refusals import refuse_with
+from combos.mitm.service import Service
+from combos.mitm.writer import Responder, ResponseWriter
+
+
+class Listener:
+    """Serves models at the listener. `service` is what the configuration in force belongs to."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._clients: WeakKeyDictionary[asyncio.BaseTransport, Client] = WeakKeyDictionary()
+
+    @property
+    def body_limit(self) -> int:
+        """How many bytes of a body are taken."""
+        return self._service.config.registry.config.max_inbound_body_bytes
+
+    async def serve(self, request: web.BaseRequest, target: str, body: bytes | None, wire: ClientWire) -> None:
+        """Answer one request; see `Models.serve`."""
+        client = self._client(request)
+        if client is None:
+            return
+        flow = _flow(client, request, target, body or b"")
+        answer = _Answer(flow, wire)
+        await answer.run(None if body is not None else self._too_large(flow))
+
+    def _too_large(self, flow: HTTPFlow) -> Responder:
+        dialect = recognition.turn_surface(flow) or Dialect.CHAT
+        return refuse_with(errors.body_too_large(self.body_limit), dialect)
+
+    def _client(self, request: web.BaseRequest) -> Client | None:
+        """The connection as mitmproxy describes one; None when it is closed already."""
+        transport = request.transport
+        if transport is None:
+            return None
+        client = self._clients.get(transport)
+        if client is None:
+            client = self._clients[transport] = Client(
+                peername=request.get_extra_info("peername"),
+                sockname=request.get_extra_info("sockname"),
+                state=ConnectionState.OPEN,
+                timestamp_start=time.time(),
+            )
+        return client
+
+
+class _Answer:
+    """One request on its way through the hooks."""
+
+    def __init__(self, flow: HTTPFlow, wire: ClientWire) -> None:
+        self._flow = flow
+        self._wire = wire
+        self._sink = ListenerSink(flow, wire, self._fire)
+        self._writer = ResponseWriter(flow, 0, self._sink)
+
+    async def run(self, refusal: Responder | None) -> None:
+        """From the first hook to the last. `refusal` answers in place of whoever claims the request."""
+        try:
+            await self._announce()
+            await self._respond(refusal)
+        except asyncio.CancelledError:
+            if self._flow.error is not None:
+                return  # killed: the task itself was not cancelled
+            self._writer.keep_captured()
+            self._flow.resume()
+            await self._sink.left()
+            raise
+        finally:
+            self._flow.live = False
+
+    async def _announce(self) -> None:
+        # A client of this machine needs no proxy credential here: `proxyauth` exempts what it takes for a replay.
+        self._flow.is_replay = "request"
+        await self._fire(HttpRequestHeadersHook(self._flow))
+        self._flow.is_replay = None
+        if self._flow.error is None:
+            await self._fire(HttpRequestHook(self._flow))
+        if self._flow.error is not None:
+            await self._sink.kill()
+
+    async def _respond(self, refusal: Responder | None) -> None:
+        claimed = claims.take_responder(self._flow)
+        responder = refusal or claimed
+        response = cast("Response | None", self._flow.response)
+        if response is not None and refusal is None:
+            await self._sink.whole(response)
+        elif responder is None:
+            await self._sink.whole(own_address.answer(self._flow))
+        else:
+            await self._run(responder)
+
+    async def _run(self, responder: Responder) -> None:
+        try:
+            await responder(self._flow, self._writer)
+        except Exception as error:
+            claims.log_failure(self._flow, error)
+            await self._writer.error("The proxy failed to make a response.")
+        else:
+            if not self._writer.finished:
+                await self._writer.error("The response was not completed.")
+
+    async def _fire(self, hook: Hook) -> None:
+        await ctx.master.addons.handle_lifecycle(hook)
+        if self._flow.intercepted:
+            await self._flow.wait_for_resume()
+
+
+def _flow(client: Client, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
+    host, port = client.sockname[:2] if client.sockname else ("127.0.0.1", 0)
+    flow = HTTPFlow(client, Server(address=None), live=True)
+    now = time.time()
+    version = request.version
+    flow.request = Request(
+        host=host,
+        port=port,
+        method=request.method.encode(),
+        scheme=b"http",
+        authority=b"",
+        path=target.encode("utf-8", "surrogateescape"),
+        http_version=b"HTTP/%d.%d" % version,
+        headers=Headers(request.raw_headers),
+        content=body,
+        trailers=None,
+        timestamp_start=now,
+        timestamp_end=now,
+    )
+    claims.enter_at_listener(flow)
+    return flow

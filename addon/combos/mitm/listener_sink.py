@@ -1,0 +1,156 @@
+"""Where the pieces of an answer go at the listener: through the hooks of a flow's way, onto the client's connection.
+
+Follows what mitmproxy does for a response on one of its own ports: who has set `stream`, how stream functions, kills
+and changed bodies count, and which hook fires before what is sent.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from mitmproxy import ctx
+from mitmproxy.flow import Error
+from mitmproxy.hooks import Hook
+from mitmproxy.http import HTTPFlow, Response
+
+from combos.admin.client_wire import ClientWire
+from combos.mitm.internals import (
+    HttpErrorHook,
+    HttpEvent,
+    HttpResponseHeadersHook,
+    HttpResponseHook,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+
+type Fire = Callable[[Hook], Awaitable[None]]
+
+
+class ListenerSink:
+    """Takes one answer. `fire` fires a hook of the flow and returns when nobody holds the flow back any more.
+
+    `hooked` says whether the last hook of the flow was fired.
+    """
+
+    def __init__(self, flow: HTTPFlow, wire: ClientWire, fire: Fire) -> None:
+        self.hooked = False
+        self._flow = flow
+        self._wire = wire
+        self._fire = fire
+        self._body = bytearray()
+        self._keeps_all: bool = ctx.options.store_streamed_bodies
+        self._streams = False
+
+    async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:  # noqa: ARG002 - nothing queues here
+        """Send the events. CancelledError: the client is gone, or the flow was killed."""
+        for event in events:
+            if self._flow.error is not None:
+                await self.kill()
+            match event:
+                case ResponseData(data=data):
+                    self._data(data)
+                case ResponseHeaders(response=response, end_stream=is_all):
+                    await self._head(response, is_all=is_all)
+                case ResponseEndOfMessage():
+                    await self._end()
+                case ResponseProtocolError(message=message):
+                    await self._error(message)
+        self._wire.flush()
+
+    async def drain(self) -> None:
+        """Wait for the client's socket."""
+        try:
+            await self._wire.drain()
+        except ConnectionError:
+            raise asyncio.CancelledError from None
+
+    async def whole(self, response: Response) -> None:
+        """Send a response that an addon has set in a hook of the request."""
+        await self._head(response, is_all=True)
+        self._body += response.raw_content or b""
+        await self._end()
+        self._wire.flush()
+
+    async def kill(self) -> None:
+        """Somebody killed the flow: close the connection and give the answer up. Raises CancelledError."""
+        await self._give_up()
+        self._wire.break_off()
+        raise asyncio.CancelledError
+
+    async def left(self) -> None:
+        """The client has gone before its answer was complete."""
+        self._flow.error = self._flow.error or Error("Client disconnected.")
+        await self._give_up()
+
+    async def _head(self, response: Response, *, is_all: bool) -> None:
+        self._flow.response = response
+        await self._fire(HttpResponseHeadersHook(self._flow))
+        if self._flow.error is not None:
+            await self.kill()
+        self._streams = bool(response.stream) and not is_all
+        if self._streams:
+            self._wire.head(response.status_code, response.data.reason, response.headers.fields, bodiless=False)
+
+    def _data(self, data: bytes) -> None:
+        if not self._streams:
+            self._body += data
+            return
+        for piece in _changed(self._response, data):
+            if self._keeps_all:
+                self._body += piece
+            self._wire.chunk(piece)
+
+    async def _end(self) -> None:
+        response = self._response
+        if self._streams and callable(response.stream):
+            self._data(b"")
+        if self._keeps_all or not self._streams:
+            response.data.content = bytes(self._body)
+        response.timestamp_end = time.time()
+        self.hooked = True
+        await self._fire(HttpResponseHook(self._flow))
+        if self._flow.error is not None:
+            await self.kill()
+        if not self._streams:
+            self._send_whole(self._response)
+        self._wire.end()
+
+    async def _error(self, message: str) -> None:
+        """As on a port of the proxy: a page before the head, a break after it; the error hook in either case."""
+        self._flow.error = self._flow.error or Error(message)
+        await self._give_up()
+        if self._streams:
+            self._wire.break_off()
+            return
+        self._wire.keeps = False
+        self._send_whole(Response.make(502, message, {"content-type": "text/plain"}))
+        self._wire.end()
+
+    async def _give_up(self) -> None:
+        if not self.hooked:
+            self.hooked = True
+            await self._fire(HttpErrorHook(self._flow))
+
+    def _send_whole(self, response: Response) -> None:
+        status, body = response.status_code, response.raw_content or b""
+        bodiless = self._flow.request.method.upper() == "HEAD" or status in (204, 304)
+        self._wire.head(status, response.data.reason, response.headers.fields, bodiless=bodiless)
+        if not bodiless:
+            self._wire.chunk(body)
+
+    @property
+    def _response(self) -> Response:
+        response = self._flow.response
+        if response is None:
+            raise RuntimeError("a piece of a response without its head")
+        return response
+
+
+def _changed(response: Response, data: bytes) -> Iterable[bytes]:
+    """What becomes of a piece of a streamed body: another addon may have set a function."""
+    if not callable(response.stream):
+        return (data,)
+    made = response.stream(data)
+    return (made,) if isinstance(made, bytes) else made
