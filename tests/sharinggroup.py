@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from combos.core.facts import Cooldown, Now, Scope, Verdict
-from combos.core.recall import Completion, lane_key
+from combos.core.recall import Completion, caller_digest, lane_key
 from combos.core.registers import Register, RegisterKey
 from combos.core.sharing import Joined, Push, Told
 from combos.core.strategies import round_robin
@@ -17,7 +17,7 @@ from combos.engine.state import PickedFrom
 from playbook import World, config
 
 HOP = Verdict("status-retryable", hop=True, scope=Scope.TARGET)
-SERVER_MS = 1_790_000_000_000
+SERVER_MS = 1_700_000_000_000
 
 
 class Server:
@@ -118,7 +118,7 @@ class Member:
     def remember(self, lane: str, target: int) -> None:
         chosen = self.origin.combo.targets[target]
         completion = Completion(self.origin.combo, chosen, self.origin.generation, f"named-{target}")
-        self.state.completed(self.world.registry, lane_key("caller", lane), completion, self.now)
+        self.state.completed(self.world.registry, lane_key(caller_digest(b"caller"), lane), completion, self.now)
 
     # -- the connection
 

@@ -10,7 +10,7 @@ from combos.core.cooldowns import CooldownKey
 from combos.core.recall import LANES_MAX
 from combos.core.registers import Cooling, Register, Stamp
 from combos.core.sharing import Told
-from combos.engine.sharing import LIFE_MAX_MS, Sharing
+from combos.engine.sharing import GRACE_MS, LIFE_MAX_MS, Sharing
 from combos.engine.state import EngineState
 from playbook import World, config
 from sharinggroup import Member, Server, group, settle
@@ -256,11 +256,24 @@ def test_what_is_over_leaves_the_server_too() -> None:
     server, (a, b) = group()
     a.cool(0, 1_000)
     settle([a, b])
+    server.now_ms += 1_000 + GRACE_MS - 1
+    a.sharing.sweep()
+    settle([a, b])
     assert len(server.registers) == 1
-    server.now_ms += 1_000
+    server.now_ms += 1
     a.sharing.sweep()
     settle([a, b])
     assert not server.registers
+
+
+def test_a_short_cooldown_that_is_over_still_ends_the_longer_one_it_replaced() -> None:
+    server, (a, b) = group()
+    a.cool(0, 60_000)
+    server.now_ms += 1
+    b.cool(0, 5)
+    server.now_ms += 5
+    settle([a, b])
+    assert a.cooling() == b.cooling() == {}
 
 
 def test_a_heartbeat_is_a_push_of_nothing() -> None:

@@ -25,6 +25,8 @@ from combos.engine.state import EngineState
 
 LIFE_MAX_MS = 24 * 3_600_000 + 60_000
 """The longest cooldown, and what clocks may differ. Nothing is believed that would last longer, or is from later."""
+GRACE_MS = 10 * 60_000
+"""How long what is over is kept: an older write that lasts longer may still be on its way, and must not come back."""
 
 
 class Sharing:
@@ -163,7 +165,7 @@ class Sharing:
 
     def sweep(self) -> None:
         """Drop what is over, here and at the server."""
-        over = self._registers.sweep(self._group_ms())
+        over = self._registers.sweep(self._group_ms() - GRACE_MS)
         self._gone |= {key: register.stamp for key, register in over}
         if over:
             self._wake()
@@ -197,7 +199,8 @@ class Sharing:
 
     def _take(self, key: RegisterKey, register: Register) -> None:
         now_ms = self._group_ms()
-        if register.stamp.at_ms > now_ms + LIFE_MAX_MS or not now_ms < register.expires_ms <= now_ms + LIFE_MAX_MS:
+        lasts_ms = register.expires_ms - now_ms
+        if register.stamp.at_ms > now_ms + LIFE_MAX_MS or not -GRACE_MS < lasts_ms <= LIFE_MAX_MS:
             return
         self._last_ms = max(self._last_ms, register.stamp.at_ms)
         match key, register.value:
@@ -220,7 +223,8 @@ class Sharing:
 
     def _show_cooldown(self, key: CooldownKey, register: Register) -> None:
         value, expires_ms = register.value, register.expires_ms - self._offset
-        if isinstance(value, Cooling) and self._state.targets_of(key.combo) and expires_ms > self._now_ms():
+        if isinstance(value, Cooling) and self._state.targets_of(key.combo):
+            # One that is over already ends the one it replaces.
             self._state.cooldowns.replace(key, CooldownEntry(expires_ms, value.rule, value.source, value.status))
 
     def _trim(self) -> dict[RegisterKey, Stamp]:

@@ -178,9 +178,8 @@ class StateLink:
         if self._is_lost:
             return
         self._is_lost = True
-        reason = next((text for kind, text in _REASONS if isinstance(error, kind)), None)
         logger.warning(
-            f"combos: the shared state at {self._address.label} is out of reach: {reason or type(error).__name__};"
+            f"combos: the shared state at {self._address.label} is out of reach: {_reason(error)};"
             " every proxy goes on with its own until it is back"
         )
 
@@ -188,6 +187,15 @@ class StateLink:
         if not self._complained:
             self._complained = True
             logger.warning(f"combos: somebody sends what is no message to {self._channel} at {self._address.label}")
+
+
+def _reason(error: BaseException) -> str:
+    """The first row that fits the error, or one that it wraps."""
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    fitting = (text for kind, text in _REASONS if any(isinstance(one, kind) for one in chain))
+    return next(fitting, type(error).__name__)
 
 
 def _client(address: StateAddress) -> Redis:

@@ -43,6 +43,8 @@ def parse_state(value: str, environ: Mapping[str, str]) -> StateAddress | None:
     """
     if not value:
         return None
+    if "#" in value or any(letter.isspace() for letter in value):
+        raise ValueError("must hold neither blanks nor #: write %20 and %23 in a password")
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -50,8 +52,6 @@ def parse_state(value: str, environ: Mapping[str, str]) -> StateAddress | None:
         raise ValueError("is not an address: write redis://host:port/0") from None
     if parts.scheme not in _QUERY:
         raise ValueError("must begin with redis://, rediss:// or unix://")
-    if parts.fragment or "#" in value:
-        raise ValueError("must not hold #: write %23 in a password")
     query = _query(parts.query, _QUERY[parts.scheme])
     username, password = _login(parts.username, parts.password, environ)
     prefix = _prefix(query.get("prefix"))
