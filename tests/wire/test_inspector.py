@@ -9,7 +9,7 @@ from combos.wire.dialect import SuccessTerminal, inspector
 from combos.wire.inspector import leading_type
 from combos.wire.responses import ResponsesInspector
 from combos.wire.sse import parse_frame
-from streams import C, G, M, R, event, result, typed
+from streams import C, G, M, R, event, read, result, typed
 
 CREATED = typed("response.created", response={"id": "r1", "model": "m1", "output": []})
 
@@ -65,6 +65,37 @@ def test_after_output_only_candidates_for_a_terminal_are_parsed() -> None:
     parsed = seen.parsed
     seen.feed(typed("response.failed"))
     assert seen.parsed == parsed
+
+
+OUTPUT = {
+    R: typed("response.output_text.delta", delta="x"),
+    C: event({"choices": [{"delta": {"content": "x"}}]}),
+    M: typed("content_block_delta", delta={"type": "text_delta", "text": "x"}),
+    G: event({"candidates": [{"content": {"parts": [{"text": "x"}]}}]}),
+}
+LAST = {
+    R: typed("response.completed", response={"id": "r1"}),
+    C: event({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+    M: typed("message_stop"),
+    G: event({"candidates": [{"finishReason": "STOP"}]}),
+}
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_last_frame_counts_without_its_blank_line_if_it_is_whole_and_only_then(dialect: Dialect) -> None:
+    """A stream that is cut within its last event has not ended well, whatever the part says that came."""
+    last = LAST[dialect].rstrip(b"\n")
+    for size in range(len(last) + 1):
+        is_whole = size == len(last)
+        seen = read(dialect, OUTPUT[dialect] + last[:size])
+        assert result(seen.terminal) == ((True, "completed") if is_whole else (False, "eof")), last[:size]
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_a_first_frame_that_is_cut_is_no_output(dialect: Dialect) -> None:
+    first = OUTPUT[dialect].rstrip(b"\n")
+    for size in range(len(first)):
+        assert not read(dialect, first[:size]).output, first[:size]
 
 
 LONG = "z" * 5000

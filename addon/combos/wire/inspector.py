@@ -15,6 +15,7 @@ from combos.wire.terminal import FailureTerminal, Terminal
 from combos.wire.usage import flat_usage, merge_usage
 
 _TYPE_WINDOW = 512
+_DONE = b"[DONE]"
 
 type Payload = Mapping[str, object]
 
@@ -60,12 +61,17 @@ class StreamInspector(ABC):
             self._look(self._framer.feed(data))
 
     def close(self) -> None:
-        """End of the stream: the last frame counts, and a stream without a terminal has failed."""
+        """End of the stream: the last frame counts if it is whole, and a stream without a terminal has failed."""
         if not self._settled:
-            self._look(self._framer.flush())
+            self._look([frame for frame in self._framer.flush() if self._is_whole(frame)])
         if self.terminal is None:
             self.terminal = FailureTerminal(self.dialect, "eof")
         self._settled = True
+
+    def _is_whole(self, frame: bytes) -> bool:
+        """Whether a frame that no blank line ended is all there: one that was cut says nothing, not even by name."""
+        event = parse_frame(frame)
+        return event.cut or (event.data is not None and (event.data == _DONE or self._parse(event.data) is not None))
 
     def _look(self, frames: list[bytes]) -> None:
         for frame in frames:
