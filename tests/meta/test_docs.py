@@ -8,6 +8,7 @@ from combos.core.config_combo import Strategy
 from combos.core.eligibility import Reason
 from combos.mitm.commands import Commands
 from combos.mitm.options import OPTIONS
+from manual.markup import DOCUMENTS, blocks, commands
 
 ROOT = Path(__file__).parents[2]
 DOCS = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
@@ -48,3 +49,23 @@ def test_there_are_commands() -> None:
 def test_every_command_is_documented(command: str) -> None:
     assert f"`{command}" in DOCS
     assert f"`{command}" in README
+
+
+def test_the_readme_begins_with_what_it_is_and_is_not_and_the_two_commands() -> None:
+    before = README[: README.index("```console")]
+    assert "is a mitmproxy addon" in before
+    assert "is **not**" in before
+    typed = [command.line for block in blocks("console") if block.page == "README.md" for command in commands(block)]
+    assert typed[:2] == ["./scripts/run", "./scripts/test"]
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_a_page_begins_with_its_name_and_what_it_answers(page: str) -> None:
+    name, blank, first, *_ = DOCUMENTS[page].splitlines()
+    assert name.startswith("# ")
+    assert blank == ""
+    assert first[:1].isalpha() or first.startswith("`"), "a sentence, not a list or a heading"

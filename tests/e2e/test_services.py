@@ -1,0 +1,161 @@
+"""The units and the container file start what they say, with options that mitmdump takes, and end it cleanly."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from e2e.proxyprocess import ProxyProcess
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
+CONTAINER = (ROOT / "config" / "container" / "Containerfile").read_text()
+
+
+def settings(unit: str, name: str) -> list[str]:
+    """The values of a setting of a unit."""
+    return re.findall(rf"^{name}=(.*)$", unit, re.MULTILINE)
+
+
+def instructions(name: str) -> list[str]:
+    """What stands behind an instruction of the container file."""
+    return re.findall(rf"^{name} (.*)$", CONTAINER, re.MULTILINE)
+
+
+def filled(text: str, home: Path) -> str:
+    """A line of a unit or the container file, with folders of this test."""
+    for written, real in (
+        ("%S/combos", f"{home}"),
+        ("%h/.local/bin", f"{BIN}"),
+        ("%h", f"{home}"),
+        ("/opt/combos/bin", f"{BIN}"),
+        ("/data", f"{home}"),
+        ("0.0.0.0", "127.0.0.1"),
+    ):
+        text = text.replace(written, real)
+    return text
+
+
+@pytest.fixture
+def home(tmp_path: Path, confdir: Path) -> Path:
+    """The folder of the service, with the authority of all tests where any of them looks for it."""
+    for name in ("mitmproxy", ".mitmproxy"):
+        (_made(tmp_path / "home") / name).symlink_to(confdir)
+    return tmp_path / "home"
+
+
+async def starts(line: Sequence[str], environ: Mapping[str, str], home: Path, confdir: Path) -> None:
+    """Start it on free ports as the service does, wait until it serves, end it as the service does."""
+    process = await asyncio.create_subprocess_exec(
+        *(*line, "-p", "0", "--set", "combos_admin_listen="),
+        env={"HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    running = ProxyProcess(process, home, confdir)
+    try:
+        await running.line("combos: serving combo/demo")
+    finally:
+        await running.stop()
+
+
+def test_there_are_units() -> None:
+    assert [unit.name for unit in UNITS] == ["combos-user.service", "combos.service"]
+
+
+@pytest.mark.parametrize("text", [unit.read_text() for unit in UNITS], ids=[unit.name for unit in UNITS])
+async def test_what_a_unit_starts_serves(text: str, home: Path, confdir: Path) -> None:
+    (command,) = settings(text, "ExecStart")
+    pairs = [pair.split("=", 1) for line in settings(text, "Environment") for pair in shlex.split(line)]
+    environ = {name: filled(value, home) for name, value in pairs}
+    await starts(shlex.split(filled(command, home)), environ, home, confdir)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
+    kind = ["--user"] if "user" in unit.name else []
+    home = tmp_path / "home"
+    (home / ".local" / "bin").mkdir(parents=True)
+    (home / ".local" / "bin" / "ocx").symlink_to(BIN / "ocx")
+    copied = tmp_path / unit.name
+    copied.write_text(unit.read_text().replace("/opt/combos/bin", str(BIN)))
+    environ = {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(
+        ["systemd-analyze", *kind, "verify", copied], env=environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_the_unit_of_a_machine_is_hardened() -> None:
+    unit = next(unit for unit in UNITS if unit.name == "combos.service")
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=25", unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+KNOWN = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT"}
+
+
+def test_the_container_file_holds_known_instructions() -> None:
+    lines = [line for line in CONTAINER.splitlines() if line and not line.startswith("#")]
+    assert {line.split()[0] for line in lines} == KNOWN
+
+
+async def test_what_the_image_starts_serves(home: Path, confdir: Path) -> None:
+    (entry,) = instructions("ENTRYPOINT")
+    line = [filled(word, home) for word in json.loads(entry)]
+    (environ,) = instructions("ENV")
+    made = dict(pair.split("=", 1) for pair in shlex.split(filled(environ, home)) if not pair.startswith("PATH="))
+    await starts([str(BIN / line[0]), *line[1:]], made, home, confdir)
+
+
+def test_the_image_looks_after_itself_with_a_command_that_exists() -> None:
+    (check,) = instructions("HEALTHCHECK")
+    assert json.loads(check.partition("CMD ")[2]) == ["ocx", "ready"]
+
+
+def test_the_image_is_built_from_what_the_wheel_needs(tmp_path: Path) -> None:
+    """Only what the container file copies is there when it installs."""
+    for line in instructions("COPY"):
+        *sources, place = line.split()
+        for source in sources if not line.startswith("--from") else ():
+            copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+            copy(ROOT / source, tmp_path / "src" / source if place != "./" else _made(tmp_path / "src") / source)
+    project = tomllib.loads((tmp_path / "src" / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "mitmproxy-combos"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "-w",
+        "out",
+        ".",
+    ]
+    subprocess.run(pip, cwd=tmp_path / "src", check=True)
+    assert len(list((tmp_path / "src" / "out").glob("*.whl"))) == 1
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
