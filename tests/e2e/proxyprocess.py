@@ -78,6 +78,12 @@ def _prepare(home: Path, document: Mapping[str, Any] | None) -> None:
         (home / "config.json").write_text(json.dumps(document))
 
 
+def environment() -> dict[str, str]:
+    """This process's, without what would name a configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COMBOS_")}
+    return {**kept, "PYTHONUNBUFFERED": "1"}
+
+
 @asynccontextmanager
 async def mitmdump(
     home: Path,
@@ -88,18 +94,20 @@ async def mitmdump(
     environ: Mapping[str, str] | None = None,
     tool: str = "mitmdump",
     admin: str = "",
+    under: Sequence[str] = (),
 ) -> AsyncIterator[ProxyProcess]:
     """Start mitmdump with the addon on an ephemeral port; `document` None leaves it without a configuration file.
 
-    `tool` may be another of mitmproxy's; `admin` is where the management listens, by default nowhere.
+    `tool` may be another of mitmproxy's; `admin` is where the management listens, by default nowhere; `under` is a
+    command that sets something up and then becomes the tool.
     """
     _prepare(home, document)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COMBOS_")}
     options = ["-p", "0", "--listen-host", "127.0.0.1", "--set", f"confdir={confdir}"]
     process = await asyncio.create_subprocess_exec(
-        MITMDUMP.with_name(tool),
+        *under,
+        str(MITMDUMP.with_name(tool)),
         *("-s", str(script), *options, "--set", f"combos_admin_listen={admin}", *arguments),
-        env={**kept, "COMBOS_HOME": str(home), "PYTHONUNBUFFERED": "1", **(environ or {})},
+        env={**environment(), "COMBOS_HOME": str(home), **(environ or {})},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         limit=2**24,

@@ -34,12 +34,15 @@ def admin_token(folder: Path, environ: Mapping[str, str], *, create: bool = True
     if named:
         return named
     path = folder / FILE_NAME
+    is_made = create and not os.path.lexists(path)
     try:
-        if create and not os.path.lexists(path):
+        if is_made:
             _create(path)
         return _read(path)
     except OSError as error:
-        raise TokenError(f"{path} cannot be read: {error.strerror}", f"set {VARIABLE} or mend the file") from error
+        verb, thing = ("made", "folder") if is_made else ("read", "file")
+        hint = f"set {VARIABLE} or mend the {thing}"
+        raise TokenError(f"{path} cannot be {verb}: {error.strerror}", hint) from error
 
 
 def refuse_shared(token: str, data_plane_keys: Iterable[str]) -> None:
@@ -75,5 +78,6 @@ def _create(path: Path) -> None:
         with contextlib.suppress(FileExistsError):  # somebody else was first: theirs counts
             os.link(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     sync_folder(path.parent)

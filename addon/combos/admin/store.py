@@ -5,7 +5,9 @@ function over the document; what is in force in a running proxy is `live_config`
 """
 
 import copy
+import errno
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +61,7 @@ class ConfigStore:
     def edit[T](self, change: Callable[[Document], Edit[T]]) -> Stored[T]:
         """Make a change and write it. Raises `RefusalError`; the file is as before then."""
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(self.path.parent)
             with locked(real_file(self.path).parent):
                 old, text = self._read()
                 stored, document = _changed(old, change)
@@ -87,6 +89,13 @@ class ConfigStore:
         except ConfigError as error:
             raise broken_file(self.path, error) from error
         return dict(document), text
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
 
 
 def _loadable(document: Document) -> bytes:

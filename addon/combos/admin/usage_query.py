@@ -53,7 +53,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
     if not _is_there(path):
         yield None
         return
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5, check_same_thread=False)
+    address = f"{path.absolute().as_uri()}?mode=ro{_immutable(path)}"
+    connection = sqlite3.connect(address, uri=True, timeout=5, check_same_thread=False)
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA_VERSION:
@@ -61,6 +62,12 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
         yield connection if version else None
     finally:
         connection.close()
+
+
+def _immutable(path: Path) -> str:
+    """A reader makes files beside the database. In a folder that is read-only it need not: nobody writes there."""
+    is_open_elsewhere = path.with_name(f"{path.name}-wal").exists()
+    return "" if is_open_elsewhere or os.access(path.parent, os.W_OK) else "&immutable=1"
 
 
 def _is_there(path: Path) -> bool:

@@ -1,0 +1,80 @@
+"""What lies where the configuration is expected and is none: every command that reads it says so, at once."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from combos.cli.main import main
+from configs import document
+
+READING = (
+    ["config", "validate"],
+    ["config", "show"],
+    ["combo", "list"],
+    ["provider", "list"],
+    ["catalog"],
+    ["explain", "main", "--offline"],
+    ["combo", "set", "main", "--targets", "alpha/m"],
+)
+
+
+def endless(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 2**40)
+
+
+def written(data: bytes) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    return write
+
+
+FILES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "pipe": (os.mkfifo, "it is not a regular file"),
+    "folder": (Path.mkdir, "it is not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is not a regular file"),
+    "looping": (lambda path: path.symlink_to(path), "ymbolic link"),
+    "endless": (endless, "the file is larger than 16777216 bytes"),
+    "binary": (written(bytes(range(256))), "the file is not UTF-8 text"),
+    "empty": (written(b""), "the file is empty"),
+    "nested": (written(b"[" * 100_000), "the file is nested too deeply"),
+    "cut": (written(json.dumps(document()).encode()[:-9]), "line 1, column"),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_what_is_no_configuration_is_said(kind: str, command: list[str], tmp_path: Path) -> None:
+    make, reason = FILES[kind]
+    path = tmp_path / "config.json"
+    make(path)
+    done = CliRunner().invoke(main, command, env={"COMBOS_CONFIG": str(path)}, prog_name="ocx")
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert str(path) in done.stderr
+    assert reason in done.stderr
+
+
+def test_a_file_that_was_named_may_be_a_pipe(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(document()).encode())
+    os.close(writing)
+    done = CliRunner().invoke(main, ["config", "validate", f"/dev/fd/{reading}"], prog_name="ocx")
+    os.close(reading)
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [*READING, ["state"], ["usage"], ["config", "path"]], ids=" ".join)
+def test_without_a_home_directory_it_is_said_what_to_set(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_user: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    unset = dict.fromkeys(("HOME", "COMBOS_HOME", "COMBOS_CONFIG"))
+    done = CliRunner().invoke(main, command, env=unset, prog_name="ocx")
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert "set HOME or COMBOS_HOME" in done.stderr
