@@ -110,6 +110,11 @@ OWN_ERRORS = (
         "Base URLs end in `/v1` for OpenAI clients and without it for Anthropic clients.",
     ),
     OwnError(
+        ProxyError(417, "invalid_request_error", "expectation_failed", "Only 100-continue can be expected"),
+        "On the management listener: an `Expect` header with another word.",
+        "Send the request without it.",
+    ),
+    OwnError(
         ProxyError(
             426, "invalid_request_error", "upgrade_required", "Model requests are served over HTTP, not over WebSocket"
         ),
@@ -117,4 +122,4 @@ OWN_ERRORS = (
         "None needed: Codex goes on over HTTP at once. Elsewhere, turn WebSockets off.",
     ),
 )
-"""In the order in which `core.errors` makes them; the last two are the answers of the proxy's own address."""
+"""In the order in which `core.errors` makes them; then those that other places make."""

@@ -63,6 +63,12 @@ def test_every_answer_of_the_own_address_is_explained() -> None:
     assert made - {(str(row.error.status), row.error.code) for row in OWN_ERRORS} == set()
 
 
+def test_every_error_that_another_place_makes_is_explained() -> None:
+    made = {found for path in SOURCES for found in re.findall(r'ProxyError\((\d+), "\w+", "(\w+)"', path.read_text())}
+    assert len(made) > 3
+    assert made - {(str(row.error.status), row.error.code) for row in OWN_ERRORS} == set()
+
+
 def test_no_error_is_without_a_remedy() -> None:
     assert all(row.when and row.remedy for row in OWN_ERRORS)
 
