@@ -1,11 +1,16 @@
 """What a user can set, meet or run is documented: the documents name every rule, option, command and opt-in field."""
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 from combos.core.config_combo import Strategy
 from combos.core.eligibility import Reason
+from combos.decision.gates import Gate
+from combos.engine.record import Outcome
+from combos.mitm import labels, marks
 from combos.mitm.commands import Commands
 from combos.mitm.options import OPTIONS
 from manual.markup import DOCUMENTS, blocks, commands
@@ -69,3 +74,23 @@ def test_a_page_begins_with_its_name_and_what_it_answers(page: str) -> None:
     assert name.startswith("# ")
     assert blank == ""
     assert first[:1].isalpha() or first.startswith("`"), "a sentence, not a list or a heading"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_explained(outcome: Outcome) -> None:
+    assert f"`{outcome.value}`" in DOCUMENTS["docs/troubleshooting.md"]
+
+
+@pytest.mark.parametrize("gate", list(Gate))
+def test_every_end_of_a_decision_is_explained(gate: Gate) -> None:
+    assert f"`{gate.value}`" in DOCUMENTS["docs/decisions.md"]
+
+
+@pytest.mark.parametrize("mark", sorted(set(re.findall(r'":\w+:"', inspect.getsource(marks)))))
+def test_every_mark_is_explained(mark: str) -> None:
+    assert f"| `{mark[1:-1]}` |" in DOCUMENTS["docs/mitmproxy.md"]
+
+
+@pytest.mark.parametrize("header", sorted(set(re.findall(r'b?"(x-combos-[\w-]+)"', inspect.getsource(labels)))))
+def test_every_header_of_ours_is_explained(header: str) -> None:
+    assert f"`{header}`" in DOCUMENTS["docs/usage.md"]
