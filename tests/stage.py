@@ -247,12 +247,16 @@ async def stage(
     confdir: Path,
     *cases: Case,
     addons: Sequence[object] = (),
+    before: Sequence[object] = (),
     document: Mapping[str, Any] | None = None,
     combos_options: Mapping[str, Any] | None = None,
     tls: ssl.SSLContext | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
-    """Start everything; at the end, fail if something was logged as an error or with a traceback."""
+    """Start everything; at the end, fail if something was logged as an error or with a traceback.
+
+    `before` are addons that come before ours, `addons` those after it.
+    """
     async with stubs(*cases, tls=tls) as server:
         path = confdir / f"combos-{next(_names)}.json"
         path.write_text(json.dumps(document_of(cases, server.url, document or {})))
@@ -260,7 +264,7 @@ async def stage(
         mine = {"combos_config": str(path), "combos_admin_listen": "", **(combos_options or {})}
         with no_errors_logged():
             async with running_proxy(
-                confdir, Deferred(mine), combos, Configured(combos), flows, *addons, **options
+                confdir, Deferred(mine), *before, combos, Configured(combos), flows, *addons, **options
             ) as proxy:
                 made = Stage(proxy, combos, clock, server)
                 made.flows = flows.flows

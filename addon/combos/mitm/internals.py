@@ -18,7 +18,8 @@ from mitmproxy import ctx
 from mitmproxy.addonmanager import AddonManager, safecall, traverse
 from mitmproxy.connection import Client
 from mitmproxy.exceptions import OptionsError
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import Headers, HTTPFlow, Request, RequestData, Response
+from mitmproxy.http import ResponseData as ResponseFields
 from mitmproxy.net.http.validate import parse_content_length
 
 # The marker of an option that nobody has set; what `--set` gave for an option that was not declared yet.
@@ -40,7 +41,8 @@ from mitmproxy.proxy.layer import CommandGenerator, Layer, NextLayer
 #   `connections` (connection → protocol layer). A fresh one has no streams, so that its class may be swapped.
 # `HttpStream`: `make_server_connection` (called once the request hook is over, False = send nothing upstream),
 #   `handle_event` (queues while a hook runs), `_handle_event`, `handle_protocol_error` (error hook, then forgets the
-#   stream), `check_killed`, `check_body_size`, `server_state` with
+#   stream), `check_killed`, `check_body_size`, `start_request_stream` (called once the hook of the request's head is
+#   over, if `request.stream` is set then), `client_state` with `state_consume_request_body`, `server_state` with
 #   `state_done`, `state_errored` and `state_stream_response_body`, `flow`, `context.layers` (own ancestors in order).
 # `DropStream`: makes `HttpLayer` forget a stream. `SendHttp`: an event for the protocol layer of `connection`.
 from mitmproxy.proxy.layers.http import DropStream, HttpLayer, HttpStream, SendHttp
@@ -115,6 +117,8 @@ __all__ = [
     "keep_client_open",
     "lazy_unless_chosen",
     "listen_addresses",
+    "made_request",
+    "made_response",
     "parse_content_length",
     "parse_size",
     "safecall",
@@ -177,6 +181,53 @@ def store_content(flow: HTTPFlow, content: bytes) -> None:
     """
     if flow.response is not None:
         flow.response.data.content = content
+
+
+def made_request(
+    host: str, port: int, method: bytes, path: bytes, version: bytes, headers: Headers, body: bytes, now: float
+) -> Request:
+    """A plain HTTP request as it was read from a client.
+
+    Relied upon: `Request` holds all its fields in `data`, whose constructor does nothing but check their types. That
+    check costs more than everything else that is done for a request at the listener.
+    """
+    data = RequestData.__new__(RequestData)
+    vars(data).update(
+        host=host,
+        port=port,
+        method=method,
+        scheme=b"http",
+        authority=b"",
+        path=path,
+        http_version=version,
+        headers=headers,
+        content=body,
+        trailers=None,
+        timestamp_start=now,
+        timestamp_end=now,
+    )
+    request = Request.__new__(Request)
+    request.data = data
+    return request
+
+
+def made_response(status: int, headers: Headers, now: float) -> Response:
+    """A response without its body yet; see `made_request`."""
+    data = ResponseFields.__new__(ResponseFields)
+    vars(data).update(
+        # HTTP/1.1 also for an HTTP/2 client: mitmproxy then puts the header names into lower case without a log line.
+        http_version=b"HTTP/1.1",
+        status_code=status,
+        reason=b"",
+        headers=headers,
+        content=None,
+        trailers=None,
+        timestamp_start=now,
+        timestamp_end=None,
+    )
+    response = Response.__new__(Response)
+    response.data = data
+    return response
 
 
 def listen_addresses() -> tuple[tuple[str, int], ...]:

@@ -213,6 +213,14 @@ class ResponderStream(HttpStream):
                 return False
         return (yield from super().check_body_size(request))
 
+    def start_request_stream(self) -> CommandGenerator[None]:
+        """As the base class, but a held request is collected, whatever an addon after ours has set."""
+        if not claims.is_held(self.flow):
+            yield from super().start_request_stream()
+            return
+        self.flow.request.stream = False
+        self.client_state = self.state_consume_request_body
+
     def client_left(self) -> None:
         """Cancel the answer unless it is complete."""
         if self.writer is not None and not self.writer.finished:
