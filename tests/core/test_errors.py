@@ -68,6 +68,16 @@ INVALID = "invalid_request_error"
             errors.body_too_large(10),
             (413, INVALID, "request_too_large", "Request body is larger than 10 bytes", None),
         ),
+        (
+            errors.head_too_large(10),
+            (
+                431,
+                INVALID,
+                "request_header_fields_too_large",
+                "The request's header fields are over the limit of 10 bytes",
+                None,
+            ),
+        ),
         (errors.bad_request("no model"), (400, INVALID, INVALID, "no model", None)),
         (errors.bad_request("no model", "missing_model"), (400, INVALID, "missing_model", "no model", None)),
         (

@@ -10,6 +10,7 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.test import tflow, tutils
 
 from combos.core.facts import Dialect
+from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.registry import ComboRoute, DirectRoute, UnknownCombo, build_registry
 from combos.mitm.recognition import (
     Recognised,
@@ -115,6 +116,17 @@ def test_a_body_that_cannot_be_read(name: str) -> None:
     got = found(flow)
     assert isinstance(got, Refusal)
     assert got.error.status == status
+
+
+@pytest.mark.parametrize("fields", [[("x-long", "y" * INBOUND_HEAD_MAX)], [(f"x-{n}", "y" * 100) for n in range(2000)]])
+def test_a_flood_of_header_fields_is_refused_before_a_target_is_asked(fields: list[tuple[str, str]]) -> None:
+    flow = asked("/v1/responses", {"model": "bare-model"})
+    assert isinstance(found(flow), Recognised)
+    for name, value in fields:
+        flow.request.headers.add(name, value)
+    got = found(flow)
+    assert isinstance(got, Refusal)
+    assert got.error.status == 431
 
 
 def test_a_compressed_body_is_read_and_kept_decoded() -> None:

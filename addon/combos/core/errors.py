@@ -145,6 +145,12 @@ def loop_detected() -> ProxyError:
     return ProxyError(508, _SERVER, "loop_detected", "This request has come back to the proxy that sent it")
 
 
+def head_too_large(limit: int) -> ProxyError:
+    """431: the header fields are more than a target would take."""
+    message = f"The request's header fields are over the limit of {limit} bytes"
+    return ProxyError(431, _INVALID, "request_header_fields_too_large", message)
+
+
 def body_too_large(limit_bytes: int) -> ProxyError:
     """413: the request body, as sent or decompressed, is over the limit."""
     return ProxyError(413, _INVALID, "request_too_large", f"Request body is larger than {limit_bytes} bytes")

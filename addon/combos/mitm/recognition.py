@@ -11,6 +11,7 @@ from mitmproxy.http import HTTPFlow
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
+from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.names import is_printed, leaves_its_path
 from combos.core.registry import Registry, Route
 from combos.upstream.selfloop import OwnAddresses
@@ -87,9 +88,16 @@ def recognise(
         route = _route(flow, registry, body, recall)
         if route is None and not base_url:
             return None
+        _check_head(flow)
         return _resolved(flow, registry, body, route)
     except ProxyError as error:
         return Refusal(error, dialect) if base_url else None
+
+
+def _check_head(flow: HTTPFlow) -> None:
+    """Refuse what the next server would refuse: a target must not be cooled for a client's flood of fields."""
+    if sum(len(name) + len(value) for name, value in flow.request.headers.fields) > INBOUND_HEAD_MAX:
+        raise errors.head_too_large(INBOUND_HEAD_MAX)
 
 
 def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
