@@ -107,7 +107,17 @@ def test_explain_asks_the_running_proxy(running: Running) -> None:
     done = ocx(running.path, "explain", "main", "--offline")
     assert "next request: alpha/m1, then beta/m2" in done.stdout
     done = ocx(running.path, "explain", "nope")
-    assert (done.exit_code, done.stderr) == (1, "Error: unknown combo: nope\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: unknown combo: nope\nTry: ocx combo list\n")
+
+
+def test_explain_knows_a_combo_that_the_running_proxy_has_not_read_yet(running: Running) -> None:
+    made = json.loads(running.path.read_text())
+    made["combos"]["new"] = made["combos"]["main"]
+    running.path.write_text(json.dumps(made))
+    done = ocx(running.path, "explain", "new")
+    assert done.stdout.startswith("combo/new: failover\n")
+    assert "From the file" in done.stderr
+    assert json.loads(ocx(running.path, "explain", "new", "--json").stdout)["source"] == "file"
 
 
 def test_a_provider_is_tested_by_the_running_proxy(running: Running) -> None:

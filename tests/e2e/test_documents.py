@@ -31,6 +31,8 @@ NOT_TYPED = {
     "git clone": "needs the repository's address",
     "cd combos": "follows the clone",
     "pipx": "needs a wheel and a package index; tests/meta/test_packaging.py builds the wheel",
+    "python3 -m pip wheel": "needs a package index; tests/meta/test_packaging.py builds the wheel",
+    "python3 -m venv ~|~/combos/bin": "needs a package index",
     "claude": "needs Claude Code; scripts/clients/run",
     "systemctl": "needs systemd; tests/e2e/test_services.py starts what the units start",
     "journalctl": "needs systemd",

@@ -2,6 +2,7 @@
 
 import os
 import time
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,17 +32,17 @@ def explain(combo: str, config: str | None, offline: bool, as_json: bool) -> Non
     ocx explain team/main --offline --json
     """
     live = None if offline else find_live(located(config).path, os.environ)
-    if live is not None:
-        row = _ask(live, "POST", "/api/combos/dry-run", {"model": combo})
-    else:
+    row = None if live is None else _explained(live, combo)
+    source = "file" if row is None else "live"
+    if row is None:
         with refusals("Try: ocx combo list"):
             row = explain_offline(store_of(config).config(), combo, os.environ)
     if as_json:
-        emit_json(row | {"source": "live" if live else "file"})
+        emit_json(row | {"source": source})
         return
     for line in explain_lines(row):
         click.echo(line)
-    if live is None:
+    if source == "file":
         say("From the file and this shell's environment; cooldowns are known to a running proxy only.")
 
 
@@ -167,6 +168,16 @@ def _ask(live: Live, method: str, path: str, body: object = None) -> Any:
         return live.call(method, path, body)
     except LiveError as error:
         raise Failed(str(error) if error.status else f"{error}\n{_NOT_RUNNING}") from None
+
+
+def _explained(live: Live, combo: str) -> Any:
+    """What the proxy says; None for a combo that it does not know, which may have been saved a moment ago."""
+    try:
+        return live.call("POST", "/api/combos/dry-run", {"model": combo})
+    except LiveError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return None
+        raise Failed(str(error)) from None
 
 
 def _query(**given: str | None) -> str:
