@@ -1,0 +1,151 @@
+"""Loaded into mitmdump beside the addon: answers what the process holds, and changes options from outside.
+
+One line of JSON in, one out, on a port of loopback that the log names.
+"""
+
+import asyncio
+import collections
+import ctypes
+import gc
+import json
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from mitmproxy import ctx, http
+from mitmproxy.addonmanager import traverse
+
+logger = logging.getLogger(__name__)
+_CANARY = re.compile(rb"canary-key-[a-z0-9-]+")
+_LOOKED_AT = 20
+
+
+class Inside:
+    """The addon. `leaks`: credentials of providers that were seen in a flow."""
+
+    def __init__(self) -> None:
+        self.leaks: collections.Counter[str] = collections.Counter()
+        self._server: asyncio.Server | None = None
+        self._seen = 0
+
+    async def running(self) -> None:
+        """Hook: listen."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        logger.info("soak control %d", self._server.sockets[0].getsockname()[1])
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """Hook: no flow holds the credential of a provider."""
+        self._seen += 1
+        if self._seen % _LOOKED_AT == 0 and (found := _CANARY.search(repr(flow.get_state()).encode())):
+            self.leaks[found[0].decode()] += 1
+
+    error = response
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                try:
+                    answer = self._do(json.loads(line))
+                except Exception as error:
+                    logger.exception("soak control failed")
+                    answer = {"failed": repr(error)}
+                writer.write(json.dumps(answer).encode() + b"\n")
+        except OSError:
+            pass  # whoever asked does not want to know any more
+        finally:
+            writer.close()
+
+    def _do(self, asked: dict[str, Any]) -> Any:
+        service = _service()
+        match asked["do"]:
+            case "set":
+                ctx.options.update(**asked["options"])
+            case "clear":
+                return service.state.clear_cooldowns(asked.get("combo"), asked.get("target"))
+            case "cooling":
+                return ctx.master.commands.call("combos.cooldowns")
+            case "reload":
+                return ctx.master.commands.call("combos.reload")
+            case "held":
+                return self._held(service)
+            case "generation":
+                return service.config.registry.generation
+            case "responders":
+                return _stacks()
+        return None
+
+    def _held(self, service: Any) -> dict[str, Any]:
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        tasks = collections.Counter(re.sub(r"\(.*|\d+", "", task.get_name())[:40] for task in asyncio.all_tasks())
+        links = [_link(name) for name in os.listdir("/proc/self/fd")]
+        rss = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+        return {
+            "tasks": dict(tasks),
+            "sockets": sum("socket" in link for link in links),
+            "files": len(links),
+            "clients": len(ctx.master.addons.get("proxyserver").connections),
+            "rss_kib": rss,
+            "objects": len(gc.get_objects()),
+            "state": _sizes(service),
+            "leaks": dict(self.leaks),
+            "bodies": sum(type(thing) is http.HTTPFlow for thing in gc.get_objects()),
+        }
+
+
+def _service() -> Any:
+    """The part of the addon that requests share."""
+    combos = next(addon for addon in traverse(ctx.master.addons.chain) if type(addon).__name__ == "Combos")
+    return combos.service
+
+
+def _link(name: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{name}")
+    except OSError:
+        return ""
+
+
+def _stacks() -> list[str]:
+    """Where each responder of an answer waits."""
+    found = []
+    for task in asyncio.all_tasks():
+        if task.get_name().startswith("combos responder"):
+            frames = task.get_stack()
+            coro, deep = task.get_coro(), []
+            while coro is not None and len(deep) < 20:
+                frame = getattr(coro, "cr_frame", None)
+                deep.append(f"{frame.f_code.co_qualname}:{frame.f_lineno}" if frame else type(coro).__name__)
+                coro = getattr(coro, "cr_await", None)
+            found.append(f"{task.get_name()} {len(frames)} {' > '.join(deep)} cancelling={task.cancelling()}")
+    return found
+
+
+def _sizes(service: Any) -> dict[str, int]:
+    """How many entries every store of the state has."""
+    sizes: dict[str, int] = {}
+    for owner_name, owner in (("state", service.state), ("activity", service.activity), ("upstream", service.upstream)):
+        for name, value in vars(owner).items():
+            _measure(f"{owner_name}.{name}", value, sizes, 0)
+    connectors = [thing for thing in gc.get_objects() if _is_connector(type(thing))]
+    sizes["upstream.idle"] = sum(len(kept) for connector in connectors for kept in connector._conns.values())
+    sizes["upstream.busy"] = sum(len(connector._acquired) for connector in connectors)
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _is_connector(kind: type) -> bool:
+    return aiohttp.TCPConnector in kind.__mro__
+
+
+def _measure(name: str, value: Any, sizes: dict[str, int], depth: int) -> None:
+    if hasattr(value, "__len__") and not isinstance(value, str | bytes):
+        sizes[name] = len(value)
+    elif depth < 2 and hasattr(value, "__dict__"):
+        for inner, held in vars(value).items():
+            _measure(f"{name}.{inner}", held, sizes, depth + 1)
+
+
+addons = [Inside()]

@@ -1,0 +1,164 @@
+"""HTTP/1.1 clients: straight to the proxy, in absolute form, or through a tunnel; patient, slow, or gone."""
+
+import asyncio
+import contextlib
+import random
+import socket
+import ssl
+import struct
+
+from asks import Ask
+from heard import Answer
+
+_BROKEN = (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+
+
+class Client:
+    """One connection to the proxy."""
+
+    def __init__(self, port: int, entrance: str, tls: ssl.SSLContext) -> None:
+        self._port = port
+        self._entrance = entrance
+        self._tls = tls
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._host = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request can be sent on it."""
+        return self._writer is not None
+
+    async def connect(self, host: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open the connection, and a tunnel to the host where that is the way in."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2**16)
+        self._reader, self._writer, self._host = reader, writer, host
+        if self._entrance in ("tunnel", "http2"):
+            writer.write(f"CONNECT {host}:443 HTTP/1.1\r\nhost: {host}:443\r\n\r\n".encode())
+            answer = await reader.readuntil(b"\r\n\r\n")
+            if b" 200 " not in answer.split(b"\r\n")[0]:
+                raise ConnectionError(f"no tunnel: {answer[:80]!r}")
+            await writer.start_tls(self._tls, server_hostname=host)
+        return reader, writer
+
+    async def ask(self, asks: list[Ask], patience_s: float) -> list[Answer]:
+        """Send the requests, one behind the other, and read the answers. A broken connection ends all that follow."""
+        answers = [Answer() for _ in asks]
+        try:
+            if self._writer is None:
+                await self.connect(asks[0].host)
+            assert self._writer is not None
+            self._writer.write(b"".join(map(self._message, asks)))
+            for ask, answer in zip(asks, answers, strict=True):
+                answer.sent = not (ask.leaving and ask.leaving.in_request)
+                await self._one(ask, answer, patience_s)
+                if not answer.clean:
+                    self.close()
+                if self._writer is None:
+                    break
+        except _BROKEN as error:
+            answers[0].reason = answers[0].reason or repr(error)
+            self.close()
+        return answers
+
+    async def _one(self, ask: Ask, answer: Answer, patience_s: float) -> None:
+        leaving = ask.leaving
+        if leaving is not None and leaving.in_request:
+            await asyncio.sleep(0.001)
+            self._leave(answer, leaving.how)
+            return
+        wait_s = leaving.after_s if leaving and leaving.after_s is not None else patience_s
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._read(ask, answer)
+        except TimeoutError:
+            answer.hung = wait_s == patience_s
+            self._leave(answer, leaving.how if leaving else "close")
+        except _BROKEN as error:
+            answer.reason = repr(error)
+            self.close()
+
+    def _message(self, ask: Ask) -> bytes:
+        body = ask.body()
+        own = f"127.0.0.1:{self._port}"
+        host = {"base": own, "listener": own, "tunnel": self._host}.get(self._entrance, ask.host)
+        target = f"http://{host}{ask.path}" if self._entrance == "absolute" else ask.path
+        framing = ("transfer-encoding", "chunked") if ask.chunked else ("content-length", str(len(body)))
+        fields = [("host", host), *ask.fields(), framing]
+        head = f"POST {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+        if ask.chunked:
+            half = len(body) // 2
+            parts = (body[:half], body[half:])
+            body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts if part) + b"0\r\n\r\n"
+        whole = head.encode() + body
+        if ask.leaving and ask.leaving.in_request:
+            return whole[: random.Random(ask.number).randint(1, len(whole) - 1)]
+        return whole
+
+    async def _read(self, ask: Ask, answer: Answer) -> None:
+        assert self._reader is not None
+        lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        answer.fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        answer.status = int(lines[0].split(" ")[1])
+        if answer.status < 200:
+            answer.status = 0
+            await self._read(ask, answer)
+            return
+        await self._body(ask, answer)
+        if answer.fields.get("connection", "").lower() == "close":
+            self.close()
+
+    async def _body(self, ask: Ask, answer: Answer) -> None:
+        reader, length = self._reader, answer.fields.get("content-length")
+        assert reader is not None
+        if answer.fields.get("transfer-encoding") == "chunked":
+            while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+                await self._take(ask, answer, size)
+                await reader.readexactly(2)
+            await reader.readuntil(b"\r\n")
+        elif length is not None:
+            await self._take(ask, answer, int(length))
+        elif answer.status not in (204, 304):
+            while data := await reader.read(65_536):
+                answer.body += data
+            self.close()
+        answer.clean = True
+
+    async def _take(self, ask: Ask, answer: Answer, size: int) -> None:
+        """A piece of the body, in no hurry where the client is slow."""
+        assert self._reader is not None
+        leaving = ask.leaving
+        while size:
+            if leaving is not None and leaving.pieces is not None and len(answer.body) > leaving.pieces * 100:
+                self._leave(answer, leaving.how)
+                raise ConnectionError("left")
+            data = await self._reader.read(min(size, 512) if ask.slow_s else size)
+            if not data:
+                raise asyncio.IncompleteReadError(b"", size)
+            answer.body += data
+            size -= len(data)
+            if ask.slow_s:
+                await asyncio.sleep(ask.slow_s)
+
+    def _leave(self, answer: Answer, how: str) -> None:
+        answer.left = True
+        writer = self._writer
+        if writer is None:
+            return
+        if how == "half" and writer.can_write_eof():
+            writer.write_eof()
+            asyncio.get_running_loop().call_later(0.1, writer.close)
+            self._writer = None
+            return
+        if how == "reset":
+            with contextlib.suppress(OSError):
+                linger = struct.pack("ii", 1, 0)
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
