@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -11,7 +12,10 @@ from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
 from combos.core.recall import caller_digest
 from combos.upstream.selfloop import is_loopback_name
 
-_KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+_KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
+_AUTHORIZATION = b"authorization"
+_CREDENTIALS = frozenset((*_KEY_HEADERS, _AUTHORIZATION))
+_ORIGIN = b"origin"
 
 REFUSAL = "Combos are served to this machine and to holders of a configured key"
 
@@ -23,6 +27,7 @@ _PAGE_SCHEMES = ("http", "https")
 _ADMITTING_MODES = (LocalMode, WireGuardMode)
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Whether a peer's address is this machine: 127/8, ::1, and 127/8 written as IPv6."""
     try:
@@ -35,12 +40,25 @@ def is_loopback(host: str) -> bool:
 
 def presented_keys(flow: HTTPFlow) -> list[str]:
     """The keys a request carries, wherever the clients put them."""
-    headers = flow.request.headers
-    keys = [headers[name] for name in _KEY_HEADERS if name in headers]
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+    shown = _shown(flow, _CREDENTIALS)
+    if not shown:
+        return []
+    keys = [shown[name] for name in _KEY_HEADERS if name in shown]
+    scheme, _, token = shown.get(_AUTHORIZATION, "").partition(" ")
     if scheme.lower() == "bearer" and token:
         keys.append(token.strip())
     return keys
+
+
+def _shown(flow: HTTPFlow, names: Collection[bytes]) -> dict[bytes, str]:
+    """The fields of these names that the request has; a repeated one is one list, as HTTP has it."""
+    found: dict[bytes, str] = {}
+    for name, value in flow.request.headers.fields:
+        known = name.lower()
+        if known in names:
+            text = value.decode("utf-8", "surrogateescape")
+            found[known] = f"{found[known]}, {text}" if known in found else text
+    return found
 
 
 def holds_key(presented: Iterable[str], configured: Iterable[str]) -> bool:
@@ -69,7 +87,7 @@ def is_foreign_page(flow: HTTPFlow, allowed: Collection[str]) -> bool:
     Any page that a browser shows can send a POST to a loopback port, and read the answer once its name has been
     rebound to this machine. Programs send no Origin; one without a web scheme belongs to an installed application.
     """
-    origin = flow.request.headers.get("origin")
+    origin = _shown(flow, (_ORIGIN,)).get(_ORIGIN)
     if origin is None or origin in allowed:
         return False
     scheme, _, rest = origin.partition("://")

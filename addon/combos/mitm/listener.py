@@ -6,6 +6,7 @@ What other addons see, change, answer, hold or kill is the same as on a port of 
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -13,13 +14,13 @@ from aiohttp import web
 from mitmproxy import ctx
 from mitmproxy.connection import Client, ConnectionState, Server
 from mitmproxy.hooks import Hook
-from mitmproxy.http import Headers, HTTPFlow, Request, Response
+from mitmproxy.http import Headers, HTTPFlow, Response
 
 from combos.admin.client_wire import ClientWire
 from combos.core import errors
 from combos.core.facts import Dialect
 from combos.mitm import claims, own_address, recognition
-from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook
+from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
 from combos.mitm.service import Service
@@ -31,7 +32,7 @@ class Listener:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._clients: WeakKeyDictionary[asyncio.BaseTransport, Client] = WeakKeyDictionary()
+        self._peers: WeakKeyDictionary[asyncio.Transport, _Peer] = WeakKeyDictionary()
 
     @property
     def body_limit(self) -> int:
@@ -40,10 +41,10 @@ class Listener:
 
     async def serve(self, request: web.BaseRequest, target: str, body: bytes | None, wire: ClientWire) -> None:
         """Answer one request; see `Models.serve`."""
-        client = self._client(request)
-        if client is None:
+        peer = self._peer(request)
+        if peer is None:
             return
-        flow = _flow(client, request, target, body or b"")
+        flow = _flow(peer, request, target, body or b"")
         answer = _Answer(flow, wire)
         await answer.run(None if body is not None else self._too_large(flow))
 
@@ -51,20 +52,36 @@ class Listener:
         dialect = recognition.turn_surface(flow) or Dialect.CHAT
         return refuse_with(errors.body_too_large(self.body_limit), dialect)
 
-    def _client(self, request: web.BaseRequest) -> Client | None:
+    def _peer(self, request: web.BaseRequest) -> "_Peer | None":
         """The connection as mitmproxy describes one; None when it is closed already."""
         transport = request.transport
         if transport is None:
             return None
-        client = self._clients.get(transport)
-        if client is None:
-            client = self._clients[transport] = Client(
-                peername=request.get_extra_info("peername"),
-                sockname=request.get_extra_info("sockname"),
-                state=ConnectionState.OPEN,
-                timestamp_start=time.time(),
-            )
-        return client
+        peer = self._peers.get(transport)
+        if peer is None:
+            peer = self._peers[transport] = _peer_of(transport)
+        return peer
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    """One connection of a client; `host` and `port` are the listener's. No server is ever connected for it."""
+
+    client: Client
+    server: Server
+    host: str
+    port: int
+
+
+def _peer_of(transport: asyncio.Transport) -> _Peer:
+    here = transport.get_extra_info("sockname")[:2]
+    client = Client(
+        peername=transport.get_extra_info("peername"),
+        sockname=here,
+        state=ConnectionState.OPEN,
+        timestamp_start=time.time(),
+    )
+    return _Peer(client, Server(address=None), *here)
 
 
 class _Answer:
@@ -128,24 +145,17 @@ class _Answer:
             await self._flow.wait_for_resume()
 
 
-def _flow(client: Client, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
-    host, port = client.sockname[:2] if client.sockname else ("127.0.0.1", 0)
-    flow = HTTPFlow(client, Server(address=None), live=True)
-    now = time.time()
-    version = request.version
-    flow.request = Request(
-        host=host,
-        port=port,
-        method=request.method.encode(),
-        scheme=b"http",
-        authority=b"",
-        path=target.encode("utf-8", "surrogateescape"),
-        http_version=b"HTTP/%d.%d" % version,
-        headers=Headers(request.raw_headers),
-        content=body,
-        trailers=None,
-        timestamp_start=now,
-        timestamp_end=now,
+def _flow(peer: _Peer, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
+    flow = HTTPFlow(peer.client, peer.server, live=True)
+    flow.request = made_request(
+        peer.host,
+        peer.port,
+        request.method.encode(),
+        target.encode("utf-8", "surrogateescape"),
+        b"HTTP/%d.%d" % request.version,
+        Headers(request.raw_headers),
+        body,
+        flow.timestamp_created,
     )
     claims.enter_at_listener(flow)
     return flow

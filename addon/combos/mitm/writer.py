@@ -19,6 +19,7 @@ from combos.mitm.internals import (
     ResponseEndOfMessage,
     ResponseHeaders,
     ResponseProtocolError,
+    made_response,
     parse_content_length,
     store_content,
 )
@@ -204,8 +205,7 @@ def _is_bodiless(request: Request, status: int) -> bool:
 
 
 def _response(status: int, fields: list[tuple[bytes, bytes]]) -> Response:
-    # HTTP/1.1 also for an HTTP/2 client: mitmproxy then puts the header names into lower case without a log line each.
-    return Response(b"HTTP/1.1", status, b"", HeaderMap(fields), None, None, time.time(), None)
+    return made_response(status, HeaderMap(fields), time.time())
 
 
 def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:
