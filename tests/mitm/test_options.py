@@ -7,6 +7,7 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.test import taddons
 
+from combos.mitm import options
 from combos.mitm.options import OPTIONS, AttemptFlows, declare, parse, parse_listen
 
 
@@ -86,3 +87,38 @@ def test_listen_addresses_that_are_none(text: str, context: Any) -> None:
 def test_the_management_listener_is_never_offered_to_the_network(text: str) -> None:
     with pytest.raises(ValueError, match="loopback"):
         parse_listen(text)
+
+
+def test_further_addresses(context: Any) -> None:
+    context.options.update(combos_served_at="127.0.0.1:8080, [::1]:8080,Models.example:443")
+    assert parse(context.options).served_at == (("127.0.0.1", 8080), ("::1", 8080), ("models.example", 443))
+
+
+@pytest.mark.parametrize("text", ["8080", ":8080", "host:", "host:0", "host:x", "host:65536", "a:1,b"])
+def test_further_addresses_that_are_none(text: str, context: Any) -> None:
+    context.options.update(combos_served_at=text)
+    with pytest.raises(OptionsError, match="combos_served_at must be host:port"):
+        parse(context.options)
+
+
+def test_where_state_is_shared(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATE_PASSWORD", "hush")
+    context.options.update(combos_state="redis://:${STATE_PASSWORD}@127.0.0.1:6380/1")
+    state = parse(context.options).state
+    assert state is not None
+    assert (state.port, state.db, state.password) == (6380, 1, "hush")
+    assert "hush" not in repr(parse(context.options))
+
+
+def test_a_bad_address_of_shared_state_is_refused_by_name_and_rule_and_not_repeated(context: Any) -> None:
+    context.options.update(combos_state="redis://:very-secret@host/x")
+    with pytest.raises(OptionsError, match="combos_state must name the database by a number") as caught:
+        parse(context.options)
+    assert "very-secret" not in str(caught.value)
+
+
+def test_without_its_package_state_is_not_shared(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "find_spec", lambda _: None)
+    context.options.update(combos_state="redis://host")
+    with pytest.raises(OptionsError, match=r"pip install 'mitmproxy-combos\[redis\]'"):
+        parse(context.options)

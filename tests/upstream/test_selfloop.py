@@ -90,3 +90,11 @@ async def test_a_proxy_that_is_ourselves_is_refused() -> None:
         assert fault is not None
         assert fault.fault is TransportFault.SELF_LOOP
         assert proxy.connections == 0
+
+
+def test_a_name_is_an_address_as_it_is_written() -> None:
+    own = OwnAddresses([("models.example", 443)])
+    assert own.holds("Models.Example.", 443)
+    assert not own.holds("models.example", 80)
+    assert not own.holds("other.example", 443)
+    assert not own.holds("127.0.0.1", 443)

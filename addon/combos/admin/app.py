@@ -68,8 +68,11 @@ class AdminServer:
         except TokenError as exc:
             self._token = exc
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; returns the address. Raises `PortInUseError`, and `OSError` for an address that is not ours."""
+    async def start(self, host: str, port: int, *, reuse_port: bool = False) -> tuple[str, int]:
+        """Listen; returns the address. Raises `PortInUseError`, and `OSError` for an address that is not ours.
+
+        `reuse_port`: other processes that say so too may listen there as well, and the system spreads connections.
+        """
         self.open_token()
         runner = web.AppRunner(
             self._app,
@@ -85,7 +88,7 @@ class AdminServer:
         await runner.setup()
         self._admit_models(runner)
         try:
-            await web.TCPSite(runner, host, port).start()
+            await web.TCPSite(runner, host, port, reuse_port=reuse_port or None).start()
         except OSError as exc:
             await runner.cleanup()
             if exc.errno == errno.EADDRINUSE:

@@ -104,15 +104,18 @@ class Combos:
         except NoHomeError as error:
             raise OptionsError(str(error)) from error
         before = self.service
+        has_moved = before is not None and before.settings.served_at != settings.served_at
         if before is None or self._path != path:
             self._open_config(path, settings)
-        elif self._is_running and before.settings.admin_listen != settings.admin_listen:
+        elif self._is_running and _listener(before.settings) != _listener(settings):
             before.settings = settings
             self._start(self._start_admin(before), "combos management")
         if self.service is not None:
             self.service.settings = settings
             self.service.books.trace(settings.otel)
             self.service.shared.configure(settings.state)
+            if has_moved:
+                self._configure_upstream(self.service)
 
     def _open_config(self, path: ConfigPath, settings: Settings) -> None:
         config = LiveConfig(path.path)
@@ -135,7 +138,7 @@ class Combos:
             self._start(self._serve(service), "combos serve")
 
     def _configure_upstream(self, service: Service) -> None:
-        listening = listen_addresses()
+        listening = listen_addresses() + service.settings.served_at
         service.own = OwnAddresses(listening)
         try:
             service.upstream.configure(tls_options.upstream_settings(ctx.options, listening))
@@ -176,7 +179,7 @@ class Combos:
         listen = service.settings.admin_listen
         if listen is not None:
             self._admin = management.server_for(service, self.reload)
-            await management.start(self._admin, listen)
+            await management.start(self._admin, listen, reuse_port=service.settings.reuse_port)
 
     @property
     def admin_address(self) -> tuple[str, int] | None:
@@ -216,3 +219,8 @@ class Combos:
             return
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _listener(settings: Settings) -> tuple[object, ...]:
+    """What the listener has to be started anew for."""
+    return settings.admin_listen, settings.reuse_port

@@ -43,10 +43,10 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
     return AdminServer(parts, page_routes(), Listener(service))
 
 
-async def start(server: AdminServer, listen: tuple[str, int]) -> None:
+async def start(server: AdminServer, listen: tuple[str, int], *, reuse_port: bool = False) -> None:
     """Listen. A port in use is one warning: the proxy serves without its management."""
     try:
-        host, port = await server.start(*listen)
+        host, port = await server.start(*listen, reuse_port=reuse_port)
     except PortInUseError as error:
         logger.warning(f"combos: no management: {error} (--set combos_admin_listen=… chooses another address)")
     except OSError as error:

@@ -90,6 +90,18 @@ OPTIONS = (
         " rediss://… or unix:///path. A password may be ${NAME}, of the environment. Empty: nothing is shared.",
     ),
     Option(
+        "combos_served_at",
+        str,
+        "",
+        "Further addresses at which clients reach this proxy, behind a balancer: host:port, several with commas.",
+    ),
+    Option(
+        "combos_reuse_port",
+        bool,
+        False,
+        "Share the port of combos_admin_listen with other processes that say so too; the system spreads connections.",
+    ),
+    Option(
         "combos_response_headers",
         bool,
         False,
@@ -118,6 +130,8 @@ class Settings:
     response_headers: bool = False
     otel: bool = False
     state: StateAddress | None = None
+    served_at: tuple[tuple[str, int], ...] = ()
+    reuse_port: bool = False
 
 
 def declare(loader: Loader) -> None:
@@ -137,6 +151,24 @@ def parse_listen(value: str) -> tuple[str, int] | None:
     if host != "localhost" and not is_loopback(host):
         raise ValueError("must be a loopback address: the management listener is never offered to the network")
     return host, int(port)
+
+
+def parse_addresses(value: str) -> tuple[tuple[str, int], ...]:
+    """`host:port`, several with commas, or empty. Raises `ValueError`."""
+    found = []
+    for text in filter(None, (part.strip() for part in value.split(","))):
+        host, colon, port = text.rpartition(":")
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+            raise ValueError("must be host:port, several with commas, or empty")
+        found.append((host.removeprefix("[").removesuffix("]").lower(), int(port)))
+    return tuple(found)
+
+
+def _served_at(value: str) -> tuple[tuple[str, int], ...]:
+    try:
+        return parse_addresses(value)
+    except ValueError as error:
+        raise OptionsError(f"combos_served_at {error}, got {value!r}") from error
 
 
 def _state(value: str) -> StateAddress | None:
@@ -178,4 +210,6 @@ def parse(options: Options) -> Settings:
         response_headers=options.combos_response_headers,
         otel=options.combos_otel,
         state=_state(options.combos_state),
+        served_at=_served_at(options.combos_served_at),
+        reuse_port=options.combos_reuse_port,
     )

@@ -47,7 +47,8 @@ def _routes_to_itself(address: Address) -> bool:
 
 
 class OwnAddresses:
-    """The addresses the proxy listens on: pairs of host (empty, `0.0.0.0` or `::` for all interfaces) and port."""
+    """The addresses of the proxy: pairs of host (empty, `0.0.0.0` or `::` for all interfaces) and port. A name counts
+    as it is written."""
 
     def __init__(self, listening: Iterable[tuple[str, int]] = ()) -> None:
         self._hosts: dict[int, set[str]] = {}
@@ -60,6 +61,8 @@ class OwnAddresses:
         hosts = self._hosts.get(port)
         if hosts is None:
             return False
+        if host.rstrip(".").lower() in hosts:
+            return True
         if is_loopback_name(host):
             return any(self.holds(address, port) for address in _LOOPBACKS)
         address = numeric(host)
