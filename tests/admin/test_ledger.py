@@ -3,6 +3,8 @@
 import errno
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -426,3 +428,42 @@ def test_what_is_no_file_is_not_read_and_keeps_nobody_waiting(path: Path, obstac
     obstacle(path)
     with pytest.raises(sqlite3.Error, match="not a regular file"):
         kept(path)
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from combos.admin.ledger import Entry, Ledger
+from records import AT, attempt, registry, turn
+
+name, path, limit = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+ledger, prices = Ledger(path, lambda: limit), registry()
+for number in range(20):
+    for part in range(20):
+        ledger.add(Entry(turn(attempt(), id=f"{name}-{number}-{part}"), prices, AT))
+    assert ledger.flush(60)
+ledger.close(60)
+print(ledger.lost)
+"""
+
+
+@pytest.mark.parametrize("limit", [2**30, 200_000])
+def test_several_processes_write_one_file(path: Path, limit: int) -> None:
+    """From the first moment on, when there is no file yet, and while the oldest records go."""
+    command = [sys.executable, "-c", _WRITER]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environ}
+    writers = [subprocess.Popen([*command, name, str(path), str(limit)], **pipes) for name in "abc"]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    assert [(writer.communicate(timeout=100)[0], writer.returncode) for writer in writers] == [("0\n", 0)] * 3
+    if limit == 2**30:
+        assert len(set(kept(path))) == requests(path) == 1_200
+    assert not list(path.parent.glob("*.broken-*"))
