@@ -12,6 +12,8 @@ from scene import Target
 
 _SLOW_SHARE = 0.4
 """In a request that took this part of the time limit, any send may have been given up for it."""
+_CONNECTING_S = 8
+"""So long, and a target may have been given up before the request reached it: connecting has a limit of its own."""
 _MARK = re.compile(r"<(r\d+\.[^:>]+):\d+>")
 
 
@@ -117,7 +119,8 @@ def _order(targets: tuple[Target, ...], sends: list[Send]) -> list[Target]:
 def _may_be_skipped(case: Case, target: Target, hopped: list[Send]) -> bool:
     siblings = any(send.target.partition("/")[0] == target.provider for send in hopped)
     return (
-        not target.place.answers
+        case.seconds > _CONNECTING_S
+        or not target.place.answers
         or target.key in case.cooling
         or target.key in case.doubtful
         or siblings
