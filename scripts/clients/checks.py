@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -15,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from upstream import Step, Upstream
+from cells import DIALECTS
+
+from upstream import Script, Step, Upstream
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv" / "bin"
@@ -51,18 +54,23 @@ class Ran:
 
 @dataclass
 class Stage:
-    """The running proxy, for the checks of one client. `folder` is theirs and goes away afterwards."""
+    """The running proxy, for the checks of one client. `folder` is theirs and goes away afterwards.
 
-    adapter: str
+    `tools_only`: the client also asks for titles, without tools, and those are no steps of a script.
+    """
+
+    dialect: str
     folder: Path
     upstream: Upstream
+    tools_only: bool = False
     combos: dict[str, Any] = field(default_factory=dict)
     providers: dict[str, Any] = field(default_factory=dict)
     port: int = 0
+    management_port: int = 0
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._log: list[str] = []
+        self.log: list[str] = []
 
     @property
     def config(self) -> Path:
@@ -74,13 +82,14 @@ class Stage:
         """The certificate authority of the proxy."""
         return self.folder / "mitmproxy" / "mitmproxy-ca-cert.pem"
 
-    def combo(self, combo_id: str, *scripts: Sequence[Step], **fields: Any) -> str:
+    def combo(self, combo_id: str, *scripts: Sequence[Step], dialect: str = "", **fields: Any) -> str:
         """Add a combo with one provider for each script; gives `combo/<id>`. Only before the proxy starts."""
+        adapter = DIALECTS[dialect or self.dialect]
         names = [f"{combo_id}-{letter}" for letter, _ in zip("abc", scripts, strict=False)]
         for name, script in zip(names, scripts, strict=True):
-            self.upstream.scripts[name] = script
+            self.upstream.scripts[name] = Script(script, self.tools_only)
             base = f"{self.upstream.url}/{name}/v1"
-            row = {"adapter": self.adapter, "baseUrl": base, "apiKey": f"{name}-key", "allowPrivateNetwork": True}
+            row = {"adapter": adapter, "baseUrl": base, "apiKey": f"{name}-key", "allowPrivateNetwork": True}
             self.providers[name] = {**row, "liveModels": False, "contextWindow": 200_000}
         self.combos[combo_id] = {"targets": [{"provider": name, "model": "m1"} for name in names], **fields}
         return f"combo/{combo_id}"
@@ -99,7 +108,9 @@ class Stage:
     def running(self) -> Iterator[None]:
         """Start the proxy as a user does, and stop it."""
         self.config.write_text(json.dumps({"providers": self.providers, "combos": self.combos}))
-        options = {"confdir": self.folder / "mitmproxy", "combos_config": self.config, "combos_admin_listen": ""}
+        self.management_port = free_port()
+        listen = f"127.0.0.1:{self.management_port}"
+        options = {"confdir": self.folder / "mitmproxy", "combos_config": self.config, "combos_admin_listen": listen}
         scripts = ["-s", Path(__file__).with_name("world.py"), "-s", ROOT / "addon" / "main.py"]
         command = [BIN / "mitmdump", "-p", "0", "--listen-host", "127.0.0.1", *scripts]
         for name, value in {**options, "world_log": self.folder / "world.jsonl"}.items():
@@ -115,20 +126,20 @@ class Stage:
             finally:
                 process.send_signal(signal.SIGINT)
                 process.wait(_LIMIT_S)
-        bad = [line for line in self._log if any(word in line for word in _BAD)]
-        expect(not bad, "the proxy failed:\n" + "\n".join(self._log[-40:]))
+        bad = [line for line in self.log if any(word in line for word in _BAD)]
+        expect(not bad, "the proxy failed:\n" + "\n".join(self.log[-40:]))
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         for line in process.stdout or ():
-            self._log.append(line.rstrip())
+            self.log.append(line.rstrip())
 
     def _wait_for_start(self, process: subprocess.Popen[str]) -> None:
         for _ in range(_LIMIT_S * 20):
-            found = _LISTENING.search("\n".join(self._log))
-            if found and any("combos: serving" in line for line in self._log):
+            found = _LISTENING.search("\n".join(self.log))
+            if found and any("combos: serving" in line for line in self.log):
                 self.port = int(found[1])
                 return
-            expect(process.poll() is None, "the proxy ended:\n" + "\n".join(self._log))
+            expect(process.poll() is None, "the proxy ended:\n" + "\n".join(self.log))
             time.sleep(0.05)
         raise CheckError("the proxy did not start")
 
@@ -150,15 +161,21 @@ class Stage:
         return {"HOME": str(home), "PATH": os.environ["PATH"], ca_name: str(self.ca), **proxies}
 
 
-def run_client(command: Sequence[object], home: Path, environ: Mapping[str, str]) -> Ran:
-    """Run a client to its end."""
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def run_client(command: Sequence[object], home: Path, environ: Mapping[str, str], typed: str = "") -> Ran:
+    """Run a client to its end, with this as its standard input."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
             words,
             cwd=home / "work",
             env=dict(environ),
-            stdin=subprocess.DEVNULL,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
@@ -172,7 +189,7 @@ def run_client(command: Sequence[object], home: Path, environ: Mapping[str, str]
 type Check = Callable[[Stage], None]
 
 
-def run_checks(client: str, adapter: str, prepare: Callable[[Stage], None], checks: Sequence[Check]) -> int:
+def run_checks(client: str, dialect: str, prepare: Callable[[Stage], None], checks: Sequence[Check]) -> int:
     """Run the checks of a client, one line each. Gives the exit status: 0, or 1 if one failed."""
     if not (CLIENTS / client).exists():
         print(f"skipped {client}: it is not installed (./scripts/clients/install)", flush=True)
@@ -180,7 +197,7 @@ def run_checks(client: str, adapter: str, prepare: Callable[[Stage], None], chec
     failed = 0
     with tempfile.TemporaryDirectory(prefix="combos-clients-") as folder:
         upstream = Upstream()
-        stage = Stage(adapter, Path(folder), upstream)
+        stage = Stage(dialect, Path(folder), upstream, tools_only=dialect == "messages")
         prepare(stage)
         try:
             with stage.running():

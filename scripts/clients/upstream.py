@@ -1,28 +1,49 @@
-"""A scripted provider on loopback: Responses under `/<name>/v1/responses`, Messages under `/<name>/v1/messages`.
+"""Scripted providers on loopback: each answers at `/<name>/v1/…` in the dialect of the path.
 
-Each name plays a list of steps, one per request, the last one again and again:
-
-    answer       a final message with the text OK
-    tool         a call of the client's own shell tool; the result comes back with the next request
-    cut          a stream that is reset in the middle of a message
-    (status, headers)   an error in the dialect of the path
+A provider plays its script, one step per request, the last one again and again. A step is one of `answers`, or
+(status, headers) for an error in the dialect of the path.
 """
 
 import json
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-OK = "FINAL-ANSWER-OK"
-COMMAND = "echo TOOL_RAN_$((40+2))"
-TOOL_RESULT = "TOOL_RAN_42"
+import answers
+from answers import CUTS, Event, tool_names
 
 type Step = str | tuple[int, dict[str, str]]
-type Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How a dialect answers."""
+
+    name: str
+    events: Callable[[str, Event], Iterator[Event]]
+    whole: Callable[[str, Event], Event]
+
+
+WIRES = {
+    "/responses": Wire("responses", answers.responses_events, answers.responses_whole),
+    "/chat/completions": Wire("chat", answers.chat_events, answers.chat_whole),
+    "/messages": Wire("messages", answers.messages_events, answers.messages_whole),
+    ":generateContent": Wire("gemini", answers.gemini_events, answers.gemini_whole),
+    ":streamGenerateContent": Wire("gemini", answers.gemini_events, answers.gemini_whole),
+}
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a provider answers. `tools_only`: a request without tools is an aside (a title), and is no step."""
+
+    steps: Sequence[Step]
+    tools_only: bool = False
 
 
 @dataclass
@@ -31,15 +52,23 @@ class Seen:
 
     name: str
     path: str
+    wire: str
     headers: dict[str, str]
     body: dict[str, Any]
+    at: float
+    is_aside: bool = False
+
+    @property
+    def text(self) -> str:
+        """Everything that was sent, to be searched."""
+        return f"{self.path} {json.dumps(self.headers)} {json.dumps(self.body)}"
 
 
 @dataclass
 class Upstream:
-    """The server. `scripts`: name → steps. `seen`: every request for a model, in order."""
+    """The server. `scripts`: name → script. `seen`: every request, in order."""
 
-    scripts: dict[str, Sequence[Step]] = field(default_factory=dict)
+    scripts: dict[str, Script] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -55,16 +84,22 @@ class Upstream:
         self._server.server_close()
 
     def of(self, *names: str) -> list[Seen]:
-        """The requests of these providers, in order."""
-        return [request for request in self.seen if request.name in names]
+        """The requests of these providers, in order, without asides."""
+        return [request for request in self.all_of(*names) if not request.is_aside]
+
+    def all_of(self, *names: str) -> list[Seen]:
+        """The requests of these providers, in order, with asides."""
+        with self._lock:
+            return [request for request in self.seen if request.name in names]
 
     def next_step(self, request: Seen) -> Step:
         """Note the request and give the step that answers it."""
-        steps = self.scripts[request.name]
+        script = self.scripts[request.name]
+        request.is_aside = script.tools_only and not tool_names(request.body)
         with self._lock:
-            count = len(self.of(request.name))
+            count = sum(one.name == request.name and not one.is_aside for one in self.seen)
             self.seen.append(request)
-        return steps[min(count, len(steps) - 1)]
+        return "answer" if request.is_aside else script.steps[min(count, len(script.steps) - 1)]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         class Handler(_Handler):
@@ -80,24 +115,30 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.partition("?")[0]
-        request = Seen(path.split("/")[1], self.path, {k.lower(): v for k, v in self.headers.items()}, body)
-        wire = messages_events if path.endswith("/messages") else responses_events
-        # Claude Code asks for a title of the session as well, without tools: that is no step of a script.
-        is_aside = wire is messages_events and not body.get("tools")
-        step = "answer" if is_aside else self.upstream.next_step(request)
+        wire = next(each for end, each in WIRES.items() if path.endswith(end))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        step = self.upstream.next_step(Seen(path.split("/")[1], self.path, wire.name, headers, body, time.monotonic()))
+        # Gemini has no model in its bodies.
+        body.setdefault("model", "m1")
         if isinstance(step, tuple):
-            self._refuse(*step, is_messages=wire is messages_events)
-        elif body.get("stream"):
-            self._stream(list(wire(step, body)), cut=step == "cut")
+            self._refuse(*step, wire=wire.name)
+        elif body.get("stream") or path.endswith(":streamGenerateContent"):
+            self._stream(wire, step, body)
+        elif step in CUTS:
+            self._reset()
         else:
-            self._send(200, {}, messages_whole(step, body))
+            self._send(200, {}, wire.whole(step, body))
 
-    def _refuse(self, status: int, headers: dict[str, str], *, is_messages: bool) -> None:
-        error = {"type": "rate_limit_error" if status == 429 else "api_error", "message": f"scripted {status}"}
-        if is_messages:
-            self._send(status, headers, {"type": "error", "error": error})
+    def _refuse(self, status: int, headers: dict[str, str], *, wire: str) -> None:
+        kind = "rate_limit_error" if status == 429 else "api_error"
+        message = f"scripted {status}"
+        if wire == "messages":
+            self._send(status, headers, {"type": "error", "error": {"type": kind, "message": message}})
+        elif wire == "gemini":
+            state = "RESOURCE_EXHAUSTED" if status == 429 else "UNAVAILABLE"
+            self._send(status, headers, {"error": {"code": status, "message": message, "status": state}})
         else:
-            self._send(status, headers, {"error": {**error, "code": None, "param": None}})
+            self._send(status, headers, {"error": {"type": kind, "message": message, "code": None, "param": None}})
 
     def _send(self, status: int, headers: dict[str, str], document: Event) -> None:
         data = json.dumps(document).encode()
@@ -107,18 +148,29 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, events: Sequence[Event], *, cut: bool) -> None:
+    def _stream(self, wire: Wire, step: str, body: Event) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for event in events:
-            data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        for number, event in enumerate(wire.events(step, body)):
+            self._event(_framed(wire, {**event, "sequence_number": number} if wire.name == "responses" else event))
+        if wire.name == "chat" and step not in CUTS:
+            self._event("data: [DONE]\n\n")
         self.wfile.flush()
-        if not cut:
+        if step == "cut":
+            # A reset would take back what has not been read yet: the message would never have begun.
+            self.close_connection = True
+        elif step == "cut-early":
+            self._reset()
+        else:
             self.wfile.write(b"0\r\n\r\n")
-            return
+
+    def _event(self, text: str) -> None:
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def _reset(self) -> None:
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
         self.connection.close()
@@ -127,80 +179,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: what was asked is in `seen`."""
 
 
-def responses_events(step: str, body: Event) -> Iterator[Event]:
-    """A Responses stream for a step."""
-    head = {"id": "resp_1", "object": "response", "model": body["model"], "output": []}
-    yield {"type": "response.created", "response": {**head, "status": "in_progress"}}
-    if step == "cut":
-        item = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
-        yield {"type": "response.output_item.added", "output_index": 0, "item": item}
-        yield {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": "PART"}
-        return
-    item = _call(body) if step == "tool" else _message()
-    yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}}
-    yield {"type": "response.output_item.done", "output_index": 0, "item": item}
-    usage = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}
-    yield {"type": "response.completed", "response": {**head, "status": "completed", "output": [item], "usage": usage}}
-
-
-def _message() -> Event:
-    content = [{"type": "output_text", "text": OK, "annotations": []}]
-    return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
-
-
-def _call(body: Event) -> Event:
-    """A call of Codex's shell tool. Native models get it as a function of a JavaScript tool."""
-    common = {"status": "completed", "call_id": "call_1"}
-    if "exec_command" in _tool_names(body.get("tools") or []):
-        arguments = json.dumps({"cmd": COMMAND})
-        return {"id": "fc_1", "type": "function_call", "name": "exec_command", "arguments": arguments, **common}
-    script = f"const r = await tools.exec_command({{cmd: {json.dumps(COMMAND)}}}); text(r.output);"
-    return {"id": "ctc_1", "type": "custom_tool_call", "name": "exec", "input": script, **common}
-
-
-def _tool_names(tools: Iterable[Event]) -> set[str]:
-    return {str(tool.get("name")) for tool in tools}
-
-
-def _block(step: str) -> Event:
-    if step == "tool":
-        return {
-            "type": "tool_use",
-            "id": "toolu_1",
-            "name": "Bash",
-            "input": {"command": COMMAND, "description": "run"},
-        }
-    return {"type": "text", "text": OK}
-
-
-def messages_whole(step: str, body: Event) -> Event:
-    """A message that is not streamed."""
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": body["model"],
-        "content": [_block(step)],
-        "stop_reason": "tool_use" if step == "tool" else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 9, "output_tokens": 3},
-    }
-
-
-def messages_events(step: str, body: Event) -> Iterator[Event]:
-    """A Messages stream for a step."""
-    whole, block = messages_whole(step, body), _block(step)
-    empty: Event
-    delta: Event
-    yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
-    if block["type"] == "text":
-        empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "PART" if step == "cut" else OK}
-    else:
-        empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-    yield {"type": "content_block_start", "index": 0, "content_block": empty}
-    yield {"type": "content_block_delta", "index": 0, "delta": delta}
-    if step != "cut":
-        yield {"type": "content_block_stop", "index": 0}
-        ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-        yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 3}}
-        yield {"type": "message_stop"}
+def _framed(wire: Wire, event: Event) -> str:
+    named = f"event: {event['type']}\n" if wire.name in ("responses", "messages") else ""
+    return f"{named}data: {json.dumps(event)}\n\n"

@@ -49,7 +49,14 @@ _FIXED: dict[str, tuple[Any, dict[str, str]]] = {
     "/backend-api/wham/accounts/check": (_CHECK, {}),
     "/backend-api/codex/models": ({"models": [_NATIVE_ROW]}, {"etag": 'W/"vendor"'}),
 }
-_MODEL_PATHS = ("/responses", "/messages", "/chat/completions", "/count_tokens")
+_MODEL_PATHS = (
+    "/responses",
+    "/messages",
+    "/chat/completions",
+    "/count_tokens",
+    ":generateContent",
+    ":streamGenerateContent",
+)
 
 
 class World:

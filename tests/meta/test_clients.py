@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "scripts" / "clients"
-TOOLS = ("bash", "cat", "cksum", "dirname", "env", "grep", "mkdir", "mktemp", "rm", "tee")
+TOOLS = ("bash", "cat", "cksum", "cp", "dirname", "env", "find", "grep", "mkdir", "mktemp", "rm", "sort", "tee")
 STUB = "#!/bin/bash\n"
 
 
@@ -43,9 +43,11 @@ def installed(checkout: Path) -> None:
     """npm and Python that do nothing but note what they were asked for."""
     executable(checkout.parent / "bin" / "npm", f'{STUB}echo "$*" >> "$HOME/npm-calls"\n')
     python = f'{STUB}case "$1" in *codex.py) echo "ok      codex: a"; echo "ok      codex: b";; '
-    python += '*mocks.py) echo "ok      mocks: d";; -m) echo "$*" >> "$HOME/pip-calls";; '
-    python += '*) echo "FAILED  claude: c: why"; exit 1;; esac\n'
+    python += '*mocks.py) echo "ok      mocks: d";; *matrix.py) echo "skipped matrix: aider: why";; '
+    python += '-m) echo "$*" >> "$HOME/pip-calls";; *) echo "FAILED  claude: c: why"; exit 1;; esac\n'
     executable(checkout / ".venv" / "bin" / "python", python)
+    older = f'{STUB}case "$*" in *version_info*) ;; *"-m venv"*) mkdir -p "$4/bin"; cp "$0" "$4/bin/python";; '
+    executable(checkout.parent / "bin" / "python3.12", older + '*) echo "$*" >> "$HOME/aider-calls";; esac\n')
 
 
 def test_a_setup_that_fails_is_no_reason_to_skip(checkout: Path) -> None:
@@ -53,16 +55,25 @@ def test_a_setup_that_fails_is_no_reason_to_skip(checkout: Path) -> None:
     assert run(checkout).returncode == 1
 
 
-def test_without_npm_it_says_so_and_goes_on_with_what_needs_none(checkout: Path) -> None:
+def test_without_npm_and_an_older_python_it_says_so_and_goes_on(checkout: Path) -> None:
     installed(checkout)
-    (checkout.parent / "bin" / "npm").unlink()
+    for tool in ("npm", "python3.12"):
+        (checkout.parent / "bin" / tool).unlink()
+    python = f'{STUB}echo "ok      any: d"\n'
+    executable(checkout / ".venv" / "bin" / "python", python)
     done = run(checkout)
     assert done.returncode == 0
-    assert "npm is not on PATH" in done.stderr
-    assert "aimock cannot be installed" in done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("skipped  the real clients")
-    assert lines[1:] == ["ok      mocks: d", "1 passed, 0 failed"]
+    for said in ("npm is not on PATH", "@openai/codex", "Aider and LiteLLM cannot be installed", "aimock cannot be"):
+        assert said in done.stderr
+
+
+def test_an_install_that_fails_is_named_and_tried_again(checkout: Path) -> None:
+    installed(checkout)
+    executable(checkout.parent / "bin" / "npm", f"{STUB}exit 1\n")
+    for _ in range(2):
+        done = run(checkout, "install")
+        assert done.returncode == 3
+        assert "npm could not install @openai/codex@" in done.stderr
 
 
 def test_versions_are_pinned_and_installed_once(checkout: Path) -> None:
@@ -71,7 +82,19 @@ def test_versions_are_pinned_and_installed_once(checkout: Path) -> None:
         assert run(checkout, "install").returncode == 0
     (call,) = (checkout.parent / "npm-calls").read_text().splitlines()
     assert "--prefix .venv/clients" in call
-    assert call.endswith("@openai/codex@0.171.0 @anthropic-ai/claude-code@2.1.197")
+    assert call.endswith(" ".join((CLIENTS / "npm.lock").read_text().split()))
+    (call,) = (checkout.parent / "aider-calls").read_text().splitlines()
+    assert call.endswith("--no-deps -r scripts/clients/aider.lock")
+
+
+def test_locks_hold_exact_versions_and_no_addresses() -> None:
+    for name, between in (("npm.lock", "@"), ("aider.lock", "==")):
+        for line in (CLIENTS / name).read_text().splitlines():
+            package, separator, version = line.rpartition(between)
+            assert separator
+            assert package.strip("@")
+            assert version[0].isdigit()
+            assert "://" not in line
 
 
 def test_checks_are_counted_and_a_failed_one_fails_the_run(checkout: Path) -> None:
@@ -82,7 +105,9 @@ def test_checks_are_counted_and_a_failed_one_fails_the_run(checkout: Path) -> No
         "ok      codex: a",
         "ok      codex: b",
         "FAILED  claude: c: why",
+        "skipped matrix: aider: why",
         "ok      mocks: d",
+        "1 of the checks could not be made; the lines that begin with skipped tell why",
         "3 passed, 1 failed",
     ]
 
@@ -105,5 +130,5 @@ def test_continuous_integration_runs_them_after_the_tests() -> None:
     assert lines[-1] == "exec ./scripts/clients/run"
     assert all(
         os.access(path, os.X_OK)
-        for path in (ROOT / ".ci" / "run", *(CLIENTS / name for name in ("run", "install", "mocks")))
+        for path in (ROOT / ".ci" / "run", *(CLIENTS / name for name in ("run", "install", "matrix", "mocks")))
     )

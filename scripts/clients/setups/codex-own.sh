@@ -1,0 +1,1 @@
+export OPENAI_API_KEY=my-own-key

@@ -1,0 +1,2 @@
+export OPENAI_BASE_URL=http://127.0.0.1:8080/v1
+export OPENAI_API_KEY=my-own-key
