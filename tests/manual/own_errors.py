@@ -80,6 +80,11 @@ OWN_ERRORS = (
         "A provider's address, or a proxy on the way, leads here. Correct `baseUrl` or `proxy`.",
     ),
     OwnError(
+        errors.head_too_large(65536),
+        "The header fields are more than a target would take.",
+        "Look at what the client, or a proxy before this one, adds to its requests.",
+    ),
+    OwnError(
         errors.body_too_large(67108864),
         "The body, as sent or decompressed, is over the limit.",
         "Raise `maxInboundBodyBytes`, or send less.",
