@@ -13,6 +13,7 @@ import dataclasses
 import itertools
 import json
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -37,6 +38,9 @@ EPOCH_MS = 1_790_856_000_000
 """2026-10-01 12:00:00 UTC, when every case begins."""
 
 type Script = bytes | Sequence[Step]
+
+at_listener = False
+"""Whether clients enter stages at the addon's own listener. The fixture `entrance` of a directory sets it."""
 
 _STUBS = ("alpha", "beta", "gamma", "delta")
 _UNEXPECTED = error(500, {"error": {"message": "this stub was not to be called"}})
@@ -223,6 +227,14 @@ class _Flows:
         self.flows.append(flow)
 
 
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 _names = itertools.count()
 
 
@@ -261,13 +273,17 @@ async def stage(
         path = confdir / f"combos-{next(_names)}.json"
         path.write_text(json.dumps(document_of(cases, server.url, document or {})))
         combos, clock, flows = Combos(), Clock(), _Flows()
-        mine = {"combos_config": str(path), "combos_admin_listen": "", **(combos_options or {})}
+        listen = f"127.0.0.1:{free_port()}" if at_listener else ""
+        mine = {"combos_config": str(path), "combos_admin_listen": listen, **(combos_options or {})}
         with no_errors_logged():
             async with running_proxy(
                 confdir, Deferred(mine), *before, combos, Configured(combos), flows, *addons, **options
             ) as proxy:
                 made = Stage(proxy, combos, clock, server)
                 made.flows = flows.flows
+                if at_listener:
+                    await until(lambda: combos.admin_address is not None)
+                    made.port = (combos.admin_address or ("", 0))[1]
                 _observe(made.service, clock, {case.id: case for case in cases})
                 yield made
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import stage as entrances
 from rawclient import Answer
 from rawserver import (
     ClientGone,
@@ -181,9 +182,12 @@ def ok_of(case: Mapping[str, Any], wire: Wire) -> bytes:
     return json.dumps(wire.whole("beta-ok")).encode()
 
 
-@pytest.fixture(scope="module")
-def played(confdir: Path) -> dict[str, Played]:
-    return asyncio.run(play_all(confdir))
+@pytest.fixture(scope="module", params=["proxy", "listener"])
+def played(request: pytest.FixtureRequest, confdir: Path) -> Iterator[dict[str, Played]]:
+    """Everything at a port of the proxy, and everything at the addon's own listener."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entrances, "at_listener", request.param == "listener")
+        yield asyncio.run(play_all(confdir))
 
 
 def test_every_case_is_played_or_named() -> None:

@@ -87,7 +87,7 @@ async def test_fc_49_a_request_that_waits_holds_nobody_else(confdir: Path) -> No
         body = json.dumps(R.request("another-model")).encode()
         host = plain.url.removeprefix("http://").encode()
         passed = await asyncio.gather(
-            *(ask(on.port, "POST", f"{plain.url}/v1/responses", body=body, host=host) for _ in range(50))
+            *(ask(on.proxy.port, "POST", f"{plain.url}/v1/responses", body=body, host=host) for _ in range(50))
         )
         assert [answer.body for answer in passed] == [b'{"model":"plain"}'] * 50
         # Every plain request is over, and no combo request is: it waits for a target and for nothing else.
