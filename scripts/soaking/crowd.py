@@ -18,6 +18,8 @@ from two import Client2
 
 _ENDS_S = 30
 """So long after a client's end at the latest, nothing is asked on its behalf."""
+_LET_GO_S = 10
+"""A provider that is silent is let go when its client leaves, not when its time is over."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +169,17 @@ class Crowd:
         """The sends of a request, once none is under way."""
         if answer.left:
             await asyncio.sleep(0.05)
-        limit = time.monotonic() + _ENDS_S
+        begun = time.monotonic()
+        limit = begun + max(_ENDS_S, self.wishes.patience_s * 2)
         while any(send.ended is None for send in self.book.of(ask.number)):
             if time.monotonic() > limit:
                 self.tally.faults.append((ask.number, "a provider's connection is open long after the end"))
                 break
             await asyncio.sleep(0.005)
+        held_s = time.monotonic() - begun
+        if answer.left and self.wishes.patience_s > _LET_GO_S * 2 and held_s > _LET_GO_S:
+            text = f"a provider was held for {held_s:.0f} s after its client had left ({ask.leaving})"
+            self.tally.faults.append((ask.number, text))
         await asyncio.sleep(0.004)
         return list(self.book.of(ask.number))
 

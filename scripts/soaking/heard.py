@@ -135,6 +135,7 @@ class _Reader:
             document = json.loads(data)
         except ValueError:
             self.faults.append(f"unreadable event {data[:80]!r}")
+            self._ended("error")  # clients raise here
             return
         if isinstance(document, dict):
             getattr(self, f"_{self.dialect}")(document)

@@ -93,6 +93,7 @@ class Combo:
 
 
 SHAPES = 40
+_CONNECT_MS = 10_000
 
 
 def shape(number: int) -> tuple[Target, ...]:
@@ -145,6 +146,7 @@ def provider_document(provider: Provider, origins: dict[str, str], patience_ms: 
         "baseUrl": base if provider.dialect == "messages" else f"{base}/v1",
         "allowPrivateNetwork": True,
         "liveModels": False,
+        "connectTimeoutMs": max(_CONNECT_MS, patience_ms),
         "headTimeoutMs": patience_ms,
         "idleTimeoutMs": patience_ms,
     }
