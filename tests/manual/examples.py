@@ -148,6 +148,7 @@ DOCUMENT: dict[str, Any] = {
     "apiKeys": ["${COMBOS_TEAM_KEY}", {"id": "ci", "key": "${COMBOS_CI_KEY}", "name": "build machines"}],
     "corsAllowOrigins": ["https://tools.example.com"],
     "codexAccountNamespaces": {"private": "@main"},
+    "selectorExemptHosts": ["openrouter.ai"],
     "blockedModelRedirects": {"old-model": "combo/main"},
     "fastRows": True,
     "cursorEffortRows": False,

@@ -248,3 +248,40 @@ def test_a_model_id_cannot_lead_to_another_address(model: str) -> None:
 def test_dots_in_a_model_id_are_harmless() -> None:
     for model in ("alpha/gpt-5.5", "alpha/...", "alpha/.hidden", "alpha/a..b"):
         assert isinstance(found(asked("/v1/responses", {"model": model})), Recognised)
+
+
+COMBO = {"alias": "team/main", "targets": [{"provider": "alpha", "model": "m1"}]}
+EXEMPT = build_registry(
+    config(document(providers=PROVIDERS, combos={"main": COMBO}, selectorExemptHosts=["openrouter.test"])), 1
+)
+
+
+@pytest.mark.parametrize("host", ["openrouter.test", "OpenRouter.test", "openrouter.test."])
+@pytest.mark.parametrize(
+    ("model", "is_ours"),
+    [("alpha/m1", False), ("combo/main", True), ("team/main", True), ("combo/none", True), ("nobody/m1", False)],
+)
+def test_an_exempt_host_keeps_its_own_names(host: str, model: str, is_ours: bool) -> None:
+    flow = asked("/v1/chat/completions", {"model": model, "messages": []})
+    flow.request.host = host
+    made = recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=False)
+    assert (made is not None) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("host", "base_url"), [("api.openai.test", False), ("eu.openrouter.test", False), ("openrouter.test", True)]
+)
+def test_names_are_served_on_every_other_host_and_on_the_proxys_own_address(host: str, base_url: bool) -> None:
+    flow = asked("/v1/chat/completions", {"model": "alpha/m1", "messages": []})
+    flow.request.host = host
+    made = recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=base_url)
+    assert isinstance(made, Recognised)
+    assert isinstance(made.route, DirectRoute)
+
+
+def test_an_exempt_host_is_known_by_the_name_that_the_client_uses() -> None:
+    """A captured connection shows the address of the server only."""
+    flow = asked("/v1/chat/completions", {"model": "alpha/m1", "messages": []})
+    flow.request.host = "192.0.2.1"
+    flow.request.host_header = "openrouter.test"
+    assert recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=False) is None

@@ -86,6 +86,9 @@ class Config(ConfigModel):
     """Web origins, such as `https://tools.example.com`, whose pages may use the proxy and the management API."""
     codex_account_namespaces: Mapping[str, Text] = Field(default_factory=dict)
     """Names before a slash that belong to accounts of the ChatGPT backend: `name/model` is passed on untouched."""
+    selector_exempt_hosts: tuple[Text, ...] = ()
+    """Hosts whose own models are called `name/model`, such as `openrouter.ai`: through the forward proxy such a name is
+    passed on untouched there, whatever the providers here are called. Combos and aliases are served there too."""
     blocked_model_redirects: Mapping[ModelId, ModelId] = Field(default_factory=dict)
     """Kept for OpenCodex and followed in renames; no request is redirected here."""
     fast_rows: Flag = True

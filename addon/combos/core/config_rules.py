@@ -20,7 +20,7 @@ from combos.core.config_provider_rules import (
     provider_names,
     public_names,
 )
-from combos.core.config_top_rules import account_namespaces, default_provider, origins
+from combos.core.config_top_rules import account_namespaces, default_provider, exempt_hosts, origins
 from combos.core.config_types import near_miss
 from combos.core.config_view import ConfigView, Rule
 from combos.core.errors import ConfigProblem
@@ -74,6 +74,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("default provider", default_provider),
     ("account namespaces", account_namespaces),
     ("origins", origins),
+    ("exempt hosts", exempt_hosts),
     ("combo ids", combo_ids),
     ("default effort", efforts),
     ("aliases", aliases),

@@ -1,5 +1,6 @@
-"""Rules of the top level of the configuration: default provider, account namespaces, browser origins."""
+"""Rules of the top level of the configuration: default provider, account namespaces, browser origins, hosts."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -8,6 +9,8 @@ from combos.core.config_types import near_miss
 from combos.core.config_view import ConfigView
 from combos.core.errors import ConfigProblem
 from combos.core.names import RESERVED_ACCOUNT_NAMESPACES, is_combo_id
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
 
 
 def default_provider(view: ConfigView) -> Iterator[ConfigProblem]:
@@ -45,6 +48,13 @@ def origins(view: ConfigView) -> Iterator[ConfigProblem]:
             yield problem(
                 ("corsAllowOrigins", index), "must be an origin: https://host or http://host, with :port if any"
             )
+
+
+def exempt_hosts(view: ConfigView) -> Iterator[ConfigProblem]:
+    """A host is a bare name or address: no scheme, no path, no port, no pattern."""
+    for index, host in enumerate(view.config.selector_exempt_hosts):
+        if not _HOST.fullmatch(host):
+            yield problem(("selectorExemptHosts", index), "must be the name or address of a host, nothing around it")
 
 
 def _is_origin(text: str) -> bool:

@@ -13,7 +13,7 @@ from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
 from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.names import is_printed, leaves_its_path
-from combos.core.registry import Registry, Route
+from combos.core.registry import DirectRoute, Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
@@ -86,7 +86,7 @@ def recognise(
     try:
         body = _decoded_body(flow, registry.config.max_inbound_body_bytes)
         route = _route(flow, registry, body, recall)
-        if route is None and not base_url:
+        if not base_url and (route is None or (isinstance(route, DirectRoute) and _names_its_own(flow, registry))):
             return None
         _check_head(flow)
         return _resolved(flow, registry, body, route)
@@ -129,6 +129,13 @@ def _route(
     if len(model) > _LONGEST_MODEL:
         raise errors.bad_request(f"The model id is longer than {_LONGEST_MODEL} characters")
     return registry.resolve(name) or recall(flow, body)
+
+
+def _names_its_own(flow: HTTPFlow, registry: Registry) -> bool:
+    """Whether `name/model` is a name of the host itself, as the configuration says of it."""
+    exempt = {host.lower() for host in registry.config.selector_exempt_hosts}
+    asked = {host.rstrip(".").lower() for host in (flow.request.host, flow.request.pretty_host)}
+    return not exempt.isdisjoint(asked)
 
 
 def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, route: Route | None) -> Recognised | Refusal:
