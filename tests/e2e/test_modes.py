@@ -1,7 +1,9 @@
 """The ways in which clients reach the proxy, and targets are reached by it."""
 
 import asyncio
+import contextlib
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -109,6 +111,63 @@ async def test_upstream_mode_sends_targets_through_the_proxy(confdir: Path) -> N
             assert asked == ["http://models.test/v1/responses"]
             assert corporate.requests[0].header("proxy-authorization") == "Basic dXNlcjpwYXNz"
             assert corporate.requests[0].header("host") == "models.test"
+
+
+async def test_socks5_mode(confdir: Path) -> None:
+    """Vendors' names go to the proxy unresolved, in plain HTTP and in TLS."""
+    cases = [hopping(R), hopping(M)]
+    async with stage(confdir, *cases, mode=["socks5"]) as on:
+        for case, is_tls in zip(cases, (False, True), strict=True):
+            host = VENDORS[case.wire.name]
+            async with socks(on.port, host, 443 if is_tls else 80) as raw:
+                if is_tls:
+                    await raw.writer.start_tls(on.proxy.client_tls("http/1.1"), server_hostname=host)
+                body = json.dumps(case.wire.request(case.model)).encode()
+                raw.writer.write(request_bytes("POST", case.wire.path, [(b"Host", host.encode())], body))
+                assert served(case, await answer_of(raw))
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [probe.getsockname()[1] for probe in probes]
+
+
+@asynccontextmanager
+async def socks(port: int, host: str, to: int) -> AsyncIterator[Talk]:
+    """A connection through a SOCKS5 proxy, without a login."""
+    async with talk(port, b"\x05\x01\x00") as raw:
+        assert await raw.reader.readexactly(2) == b"\x05\x00"
+        name = host.encode()
+        raw.writer.write(b"\x05\x01\x00\x03" + bytes([len(name)]) + name + to.to_bytes(2))
+        assert (await raw.reader.readexactly(10))[:2] == b"\x05\x00"
+        yield raw
+
+
+async def test_transparent_mode(confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packet filter of the system says where a connection was going to; here a stand-in does."""
+    monkeypatch.setattr("mitmproxy.platform.original_addr", lambda _socket: ("192.0.2.9", 80))
+    case = hopping(R)
+    async with stage(confdir, case, mode=["transparent"]) as on:
+        body = json.dumps(R.request(case.model)).encode()
+        assert served(case, await ask(on.port, "POST", R.path, body=body, host=b"api.openai.test"))
+
+
+async def test_several_modes_at_once(confdir: Path) -> None:
+    """Each port serves combos, and each is the proxy's own address."""
+    case, direct, mapped = hopping(R), hopping(R), hopping(R)
+    async with RawServer([Again([Expect(), Send(response(200, b"vendor"))])]) as vendor:
+        first, second, third = free_ports(3)
+        modes = [f"regular@127.0.0.1:{first}", f"reverse:{vendor.url}@127.0.0.1:{second}", f"socks5@127.0.0.1:{third}"]
+        async with stage(confdir, case, direct, mapped, mode=modes):
+            for one, port in ((case, first), (direct, second)):
+                body = json.dumps(R.request(one.model)).encode()
+                assert served(one, await ask(port, "POST", R.path, body=body, host=b"127.0.0.1:%d" % port))
+            async with socks(third, "api.openai.test", 80) as raw:
+                body = json.dumps(R.request(mapped.model)).encode()
+                raw.writer.write(request_bytes("POST", R.path, [(b"Host", b"api.openai.test")], body))
+                assert served(mapped, await answer_of(raw))
+            assert vendor.requests == []
 
 
 # -- how targets are reached

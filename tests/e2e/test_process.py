@@ -1,11 +1,21 @@
 """mitmdump as users start it: with and without a configuration, and what it answers."""
 
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import socket
+import struct
+import termios
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from e2e.proxyprocess import mitmdump, process_with
+from e2e.proxyprocess import ADDON, MITMDUMP, environment, mitmdump, process_with
 from rawclient import ask
 from rawserver import event_stream
-from stage import Case
+from stage import Asker, Case, document_of, stubs, until
 from wires import WIRES, C, M, R, error
 
 DOWN = error(503, {"error": {"message": "down"}})
@@ -89,3 +99,82 @@ async def test_a_file_named_by_option_and_by_variable(tmp_path: Path, confdir: P
             assert b"alpha-ok" in (await by_option.ask(case)).body
         async with mitmdump(tmp_path / "b", confdir, environ={"COMBOS_CONFIG": named}) as by_variable:
             assert b"alpha-ok" in (await by_variable.ask(case)).body
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def test_mitmweb(tmp_path: Path, confdir: Path) -> None:
+    case = Case(R, alpha=DOWN, beta=R.answers("beta-ok"))
+    async with stubs(case) as server:
+        made, page = document_of([case], server.url, {}), free_port()
+        options = ["--no-web-open-browser", "--web-port", str(page), "--set", "web_password=page-word"]
+        async with mitmdump(tmp_path, confdir, *options, document=made, tool="mitmweb") as proxy:
+            answer = await proxy.ask(case)
+            assert (case.calls, answer.body) == (["alpha", "beta"], b"".join(R.ok("beta-ok")))
+            shown = await ask(page, "GET", "/flows", headers=[(b"Authorization", b"Bearer page-word")])
+            comments = [flow["comment"] for flow in shown.json()]
+            assert any("→" in comment and case.id in comment for comment in comments)
+            assert len(comments) == 3, "the request and its two attempts"
+            assert b"alpha-key" not in shown.body
+
+
+async def test_the_terminal_interface(tmp_path: Path, confdir: Path) -> None:
+    """On a terminal of its own; it is left with `q` and `y`, as a user does."""
+    case = Case(R, alpha=DOWN, beta=R.answers("beta-ok"))
+    async with stubs(case) as server:
+        (tmp_path / "config.json").write_text(json.dumps(document_of([case], server.url, {})))
+        asker = Asker()
+        asker.port = free_port()
+        async with terminal(tmp_path, confdir, asker.port) as (process, keys, screen):
+            await until(lambda: b"Flows" in screen, 30)
+            await until(lambda: is_listening(asker.port), 30)
+            answer = await asker.ask(case)
+            assert (case.calls, answer.body) == (["alpha", "beta"], b"".join(R.ok("beta-ok")))
+            await until(lambda: b"POST" in screen, 30)
+            os.write(keys, b"qy")
+            assert await asyncio.wait_for(process.wait(), 30) == 0
+            assert b"Traceback" not in screen
+
+
+@asynccontextmanager
+async def terminal(
+    home: Path, confdir: Path, port: int
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, int, bytearray]]:
+    """mitmproxy's terminal interface: its process, where to type, and what it has drawn."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
+    command = [str(MITMDUMP.with_name("mitmproxy")), "-s", str(ADDON), "-p", str(port), "--listen-host", "127.0.0.1"]
+    process = await asyncio.create_subprocess_exec(
+        *(*command, "--set", f"confdir={confdir}", "--set", "combos_admin_listen="),
+        env={**environment(), "COMBOS_HOME": str(home), "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    screen, loop = bytearray(), asyncio.get_running_loop()
+    loop.add_reader(ours, lambda: screen.extend(read_terminal(ours)))
+    try:
+        yield process, ours, screen
+    finally:
+        loop.remove_reader(ours)
+        os.close(ours)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def read_terminal(handle: int) -> bytes:
+    try:
+        return os.read(handle, 65_536)
+    except OSError:  # the other end is gone
+        return b""
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
