@@ -35,3 +35,9 @@ def test_translate_times_requests_and_streams_of_every_pair() -> None:
     assert printed.count("chunks/s") == 12
     for client, target in (("responses", "gemini"), ("chat", "messages"), ("gemini", "chat")):
         assert f"{client} to {target}" in printed
+
+
+def test_scale_says_what_everybody_needs() -> None:
+    printed = run("scale.py", "--rounds", "1", "--share", "0.02", "--only", "listener, 1 process")
+    assert "processors" in printed
+    assert printed.count("CPU ms/request: proxies") == printed.count("errors 0") > 1
