@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
+import stage
+
 
 @pytest.fixture(scope="session")
 def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One certificate authority for all tests with a real proxy: making one takes a while."""
     return tmp_path_factory.mktemp("mitmproxy")
+
+
+@pytest.fixture(params=["proxy", "listener"])
+def entrance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the clients of a stage enter: at a port of the proxy, and at the addon's own listener."""
+    monkeypatch.setattr(stage, "at_listener", request.param == "listener")
+    return str(request.param)

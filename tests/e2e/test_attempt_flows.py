@@ -17,6 +17,8 @@ from rawserver import Reset, Send, Signal, Stall, chunk, event_head
 from stage import Case, stage, until
 from wires import WIRES, C, M, R, error
 
+pytestmark = pytest.mark.usefixtures("entrance")
+
 DOWN = error(503, {"error": {"message": "down"}})
 
 

@@ -14,6 +14,8 @@ from rawserver import ClientGone, RawServer, Send, Signal, Step, chunk, event_he
 from stage import Case, Stage, stage, until
 from wires import WIRES, R, Wire, error
 
+pytestmark = pytest.mark.usefixtures("entrance")
+
 LIMIT_S = 10
 
 

@@ -16,6 +16,8 @@ from rawserver import LAST_CHUNK, Again, Expect, RawServer, Send, Stall, chunk, 
 from stage import Case, stage, until
 from wires import WIRES, C, M, R, Wire, error
 
+pytestmark = pytest.mark.usefixtures("entrance")
+
 DOWN = error(503, {"error": {"message": "down"}})
 
 
@@ -35,6 +37,7 @@ async def test_many_requests_on_one_connection_ours_and_theirs(confdir: Path) ->
     ]
     async with RawServer([Again([Expect(), Send(response(200, b"theirs"))])]) as vendor, stage(confdir, *made) as on:
         host = vendor.url.removeprefix("http://").encode()
+        on.port = on.proxy.port  # only a proxy goes to other hosts
         async with talk(on.port, b"") as raw:
             for _ in range(2):
                 for case, text in zip(made, (b"ok-1", b"ok-2", b"ok-3"), strict=True):

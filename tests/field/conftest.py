@@ -1,12 +1,9 @@
-"""Every field case is played at both entrances: a port of the proxy, and the addon's own listener."""
+"""Every field case is played at both entrances."""
 
 import pytest
 
-import stage
 
-
-@pytest.fixture(params=["proxy", "listener"], autouse=True)
-def entrance(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(autouse=True)
+def at_both(entrance: str) -> str:
     """Where the clients of the test enter."""
-    monkeypatch.setattr(stage, "at_listener", request.param == "listener")
-    return str(request.param)
+    return entrance
