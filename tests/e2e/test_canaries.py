@@ -43,8 +43,6 @@ CALLER = {
     "Proxy-Authorization": f"Basic {canary('caller-proxy')}",
 }
 CALLER_QUERY = canary("caller-query")
-PROVIDERS = ("alpha", "pool1", "pool2", "variable", "token", "field", "google", "azure", "judge")
-OTHERS = ("admin", "admission", "egress", "keyring")
 OWN = re.compile(rb"canary-[a-z0-9-]+?-7f3a9c51d2e8")
 
 
@@ -175,6 +173,7 @@ async def world(folder: Path, confdir: Path) -> AsyncIterator[World]:
         async with RawServer([Again([echo.serve])]) as server:
             arguments = ["-w", str(folder / "flows"), "--set", "termlog_verbosity=debug"]
             arguments += ["--set", "combos_attempt_flows=all", "--set", "combos_response_headers=true"]
+            arguments += ["--set", f"combos_state=redis://u:{canary('state')}@127.0.0.1:{dead}"]
             environ = {"CANARY_VARIABLE": canary("variable"), "COMBOS_ADMIN_TOKEN": canary("admin")}
             document = configuration(server.url, token_file, dead)
             async with mitmdump(
