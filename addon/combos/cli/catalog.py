@@ -7,10 +7,11 @@ import click
 
 from combos.admin.catalog_view import SHAPES, catalog_of_file
 from combos.cli.files import located
+from combos.cli.grammar import Command
 from combos.core.errors import ConfigError
 
 
-@click.command("catalog")
+@click.command("catalog", cls=Command)
 @click.option("--openai", "shape", flag_value=SHAPES[0], default=True, help="The OpenAI list (default).")
 @click.option("--codex", "shape", flag_value=SHAPES[1], help="The Codex catalog, for model_catalog_json.")
 @click.option("--anthropic", "shape", flag_value=SHAPES[2], help="The Anthropic list, with names for Claude Code.")

@@ -6,7 +6,7 @@ import click
 
 
 class Command(click.Command):
-    """A command that takes every option at most once and never an option as another one's value."""
+    """A command that takes every option at most once, flags of one choice too, and no option as another one's value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse what click would silently accept, then let it parse."""
@@ -15,7 +15,7 @@ class Command(click.Command):
 
     def _check(self, ctx: click.Context, args: list[str]) -> None:
         options = {name: option for option in self.params for name in (*option.opts, *option.secondary_opts)}
-        seen: set[click.Parameter] = set()
+        seen: dict[str | None, tuple[click.Parameter, str]] = {}
         following = iter(enumerate(args, start=1))
         for position, argument in following:
             if argument == "--":
@@ -24,9 +24,12 @@ class Command(click.Command):
             option = options.get(name) if name.startswith("--") else None
             if not isinstance(option, click.Option):
                 continue
-            if option in seen and not option.multiple:
+            before, written = seen.get(option.name, (None, ""))
+            if before is not None and before is not option:
+                raise click.UsageError(f"{written} and {name} exclude each other", ctx)
+            if before is option and not option.multiple:
                 raise click.UsageError(f"{name} is given more than once", ctx)
-            seen.add(option)
+            seen[option.name] = (option, name)
             if not option.is_flag and not equals:
                 if position < len(args) and args[position].startswith("--"):
                     raise click.UsageError(f"{name} needs a value, not {args[position].partition('=')[0]}", ctx)

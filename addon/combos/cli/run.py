@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 import combos
+from combos.cli.grammar import Command
 
 _LISTEN_OPTIONS = ("--listen-host", "--mode", "-m", "listen_host=", "mode=")
 
@@ -39,7 +40,7 @@ def find_tool(name: str) -> str:
     return found
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
+@click.command(cls=Command, context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
 @click.option("--web", "tool", flag_value="mitmweb", help="Start mitmweb, with its page in the browser.")
 @click.option("--console", "tool", flag_value="mitmproxy", help="Start the terminal interface.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]...")
@@ -55,7 +56,7 @@ def run(tool: str | None, arguments: tuple[str, ...]) -> None:
     os.execv(path, [name, *tool_arguments(arguments)])  # noqa: S606 - replaces this process on purpose
 
 
-@click.command("addon-path")
+@click.command("addon-path", cls=Command)
 def addon_path() -> None:
     """Print the file for mitmproxy's -s option."""
     click.echo(entry_file())
