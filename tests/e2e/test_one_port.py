@@ -20,7 +20,7 @@ from stage import Case, document_of, stubs, until
 from wires import R
 
 SCALING = Path(__file__).parents[2] / "config" / "scaling"
-LIMIT_S = 20
+LIMIT_S = 30
 
 
 def haproxy() -> str:

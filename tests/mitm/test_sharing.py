@@ -1,7 +1,7 @@
 """Whom the state is shared with follows the option and the configuration, while everything runs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,7 +11,11 @@ from combos.upstream import state_link
 from combos.upstream.state_url import StateAddress, parse_state
 from playbook import World, config
 from redisserver import RedisServer, redis_server
-from stage import until
+from stage import until as until_within
+
+
+def until(condition: Callable[[], bool]) -> Awaitable[None]:
+    return until_within(condition, 30)
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT = "1"
 """Part of every key: proxies of another format keep to themselves."""
-GATHER_S = 0.005
+GATHER_S = 0.01
 """Pause after a push: what happens meanwhile goes together."""
 HEARTBEAT_S = 5.0
 ANSWER_S = 5.0
