@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 from e2e.proxyprocess import ProxyProcess, mitmdump
 from rawclient import Answer, answer_of, ask, request_bytes, talk
+from rawserver import Pairs
 from redisserver import free_port, redis_server
 from stage import Case, document_of, stubs, until
 from wires import R
@@ -31,9 +32,12 @@ def haproxy() -> str:
 
 
 @contextmanager
-def balancer(folder: Path, front: int, *behind: int) -> Iterator[None]:
+def balancer(folder: Path, front: int, *behind: int, changes: Mapping[str, str] | None = None) -> Iterator[None]:
     """HAProxy with the configuration that is offered, on other ports."""
     text = (SCALING / "haproxy.cfg").read_text()
+    for written, wanted in (changes or {}).items():
+        assert written in text
+        text = text.replace(written, wanted)
     for written, port in (("8080", front), ("8081", behind[0]), ("8082", behind[1])):
         text = text.replace(f"127.0.0.1:{written}\n", f"127.0.0.1:{port}\n")
     config = folder / "haproxy.cfg"
@@ -74,9 +78,9 @@ async def until_open(port: int) -> None:
                 return
 
 
-async def through(port: int, case: Case) -> Answer:
+async def through(port: int, case: Case, headers: Pairs = ()) -> Answer:
     """One request on a connection of its own, to the port that clients know."""
-    return await ask(port, "POST", R.path, body=json.dumps(R.request(case.model)).encode())
+    return await ask(port, "POST", R.path, headers=headers, body=json.dumps(R.request(case.model)).encode())
 
 
 def served(proxy: ProxyProcess, case: Case) -> int:
@@ -111,6 +115,28 @@ async def test_a_balancer_in_front_of_two_proxies(tmp_path: Path, confdir: Path)
                 await a.stop()
                 for _ in range(5):
                     assert (await through(front, case)).status == 200
+
+
+async def test_a_conversation_stays_on_one_process(tmp_path: Path, confdir: Path) -> None:
+    documented = (SCALING.parents[1] / "docs" / "scaling.md").read_text()
+    changes = {"mode tcp": "mode http", "balance leastconn": "balance hdr(thread-id)"}
+    assert all(
+        f"`{wanted}` in place of `{written}`" in " ".join(documented.split()) for written, wanted in changes.items()
+    )
+    case = Case(R, alpha=R.answers("alpha-ok"))
+    front = free_port()
+    async with proxies(tmp_path / "home", confdir, case, "--set", f"combos_served_at=127.0.0.1:{front}") as (a, b):
+        with balancer(tmp_path, front, a.port, b.port, changes=changes):
+            await until_open(front)
+            seen = []
+            for number in range(8):
+                before = served(a, case)
+                for _ in range(3):
+                    headers = ((b"thread-id", b"thread-%d" % number),)
+                    assert (await through(front, case, headers)).status == 200
+                await until(lambda number=number: served(a, case) + served(b, case) == 3 * number + 3, LIMIT_S)
+                seen.append(served(a, case) - before)
+            assert set(seen) == {0, 3}
 
 
 async def test_a_listener_whose_port_is_shared(tmp_path: Path, confdir: Path) -> None:
