@@ -50,7 +50,7 @@ def test_get_finds_any_case_and_the_first_value() -> None:
     [
         "Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding",
         "Upgrade", "Host", "Content-Length", "Content-Encoding", "Expect", "Via", "Forwarded", "X-Forwarded-For",
-        "x-codex-turn-state", "Content-MD5",
+        "x-codex-turn-state", "Content-MD5", "X-Combos-API-Key", "x-opencodex-api-key",
     ],
 )  # fmt: skip
 def test_never_to_a_target(name: str) -> None:

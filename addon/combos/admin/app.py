@@ -114,6 +114,10 @@ class AdminServer:
             await runner.cleanup()
         self.address = None
 
+    def is_token(self, shown: str) -> bool:
+        """Whether a text that a client shows is the token of the management: it goes nowhere from here."""
+        return self._gate.is_token(shown)
+
     def stand_in(self, shown: str) -> str:
         """What may be recorded of a text that a client shows as token; see `Gate.stand_in`."""
         return self._gate.stand_in(shown)

@@ -49,7 +49,7 @@ class Gate:
 
         Any other text stays as it is.
         """
-        if not self._is_token(shown):
+        if not self.is_token(shown):
             return shown
         made = f"once_{secrets.token_urlsafe(32)}"
         self._stand_ins.append(made)
@@ -89,7 +89,8 @@ class Gate:
             return None
         return error(401, "admin token required", "unauthorized")
 
-    def _is_token(self, shown: str) -> bool:
+    def is_token(self, shown: str) -> bool:
+        """Whether a text is the token in force."""
         try:
             return _is_same(shown, self._token())
         except TokenError:

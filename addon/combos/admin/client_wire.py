@@ -4,6 +4,7 @@ Writes to the connection directly: what goes out together is one write, and noth
 What the answer says is not its business.
 """
 
+import re
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from aiohttp.http import HttpVersion10
 from combos.core.facts import Headers
 
 _CHUNKED = b"chunked"
+_BREAKS = re.compile(rb"[\r\n\0]")
 _FRAMING = frozenset((b"transfer-encoding", b"content-length"))
 
 
@@ -41,9 +43,9 @@ class ClientWire:
         self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
         if not (bodiless or self._chunked or b"content-length" in framing):
             self.keeps = False
-        lines = [b"HTTP/1.1 %d %b" % (status, reason)]
-        lines += [b"%b: %b" % field for field in fields]
-        lines += [b"%b: %b" % field for field in self._more]
+        # Other addons make answers too: what would break a line of the head is left out of it.
+        lines = [b"HTTP/1.1 %d %b" % (status, b"" if _BREAKS.search(reason) else reason)]
+        lines += [line for field in (*fields, *self._more) if not _BREAKS.search(line := b"%b: %b" % field)]
         if not self.keeps:
             lines.append(b"connection: close")
         elif self._request.version == HttpVersion10:

@@ -41,6 +41,8 @@ _MESSAGE = frozenset(
 _PROXY_TRAIL = frozenset(
     {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
 )
+# The token of this proxy's own management: models are served on the same listener, whose clients may send it along.
+_OURS = frozenset({b"x-combos-api-key", b"x-opencodex-api-key"})
 # The caller's credentials: they go to no target, except to one that takes the caller's own login.
 _CREDENTIALS = frozenset(
     {
@@ -74,7 +76,7 @@ _HOST_BOUND = frozenset({b"set-cookie", b"set-cookie2", b"alt-svc", b"strict-tra
 _LEADS_AWAY = frozenset({b"location", b"content-location", b"refresh"})
 
 # What crosses in no case, and in most.
-_NEVER_SENT = _HOP_BY_HOP | _MESSAGE | _PROXY_TRAIL
+_NEVER_SENT = _HOP_BY_HOP | _MESSAGE | _PROXY_TRAIL | _OURS
 _RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {_TURN_STATE}
 _NEVER_GIVEN = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY
 _RARELY_GIVEN = _NEVER_GIVEN | {b"content-length"}
