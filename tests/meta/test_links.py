@@ -69,3 +69,19 @@ def test_the_generated_pages_are_named_as_such() -> None:
     for page in PAGES:
         name = PurePosixPath(page).name
         assert not page.startswith("docs/") or re.search(rf"\({re.escape(name)}\) \(generated\)", index), page
+
+
+TESTS = {
+    path.relative_to(ROOT).as_posix(): set(
+        re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    for path in (ROOT / "tests").rglob("test_*.py")
+}
+NAMED = re.compile(r"(?:(tests/[\w/]+\.py)::)?(test_\w+)")
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_every_named_test_exists(page: str) -> None:
+    named = [match.groups() for word in code_words(page) if (match := NAMED.fullmatch(word))]
+    everywhere = set().union(*TESTS.values())
+    assert [name for file, name in named if name not in (TESTS.get(file, ()) if file else everywhere)] == []
