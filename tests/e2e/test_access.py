@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from mitmproxy.http import HTTPFlow
 
-from rawclient import ask
+from mitm.test_management import free_port
+from rawclient import answer_of, ask, request_bytes, talk
 from rawserver import Again, Expect, RawServer, Send, response
-from stage import Case, stage
+from stage import Case, stage, until
 from wires import WIRES, M, R, error
 
 DOWN = error(503, {"error": {"message": "down"}})
+TOKEN = b"token-of-the-management"
 KEYS = {"apiKeys": ["admission-key", {"key": "other-admission"}]}
 
 
@@ -70,6 +72,24 @@ async def test_an_admission_key_is_forwarded_to_nobody(confdir: Path) -> None:
         answer = await on.ask(case, headers=[(b"Authorization", b"Bearer admission-key")])
         assert b"beta-ok" in answer.body
         assert case.calls == ["beta"]
+
+
+async def test_the_token_of_the_management_is_forwarded_to_nobody(
+    confdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMBOS_ADMIN_TOKEN", "token-of-the-management")
+    forward: Mapping[str, Any] = {"alpha": {"authMode": "forward", "apiKey": None}}
+    case = Case(R, alpha=DOWN, beta=R.answers("beta-ok"), providers=forward)
+    port = free_port()
+    async with stage(confdir, case, combos_options={"combos_admin_listen": f"127.0.0.1:{port}"}) as on:
+        await until(lambda: on.combos.admin_address is not None)
+        for entrance in (on.port, port):
+            for name, value in ((b"Authorization", b"Bearer token-of-the-management"), (b"x-api-key", TOKEN)):
+                fields = [(b"Host", b"127.0.0.1:%d" % entrance), (name, value)]
+                body = json.dumps(R.request(case.model)).encode()
+                async with talk(entrance, request_bytes("POST", "/v1/responses", fields, body)) as started:
+                    assert b"beta-ok" in (await answer_of(started)).body
+        assert set(case.calls) == {"beta"}
 
 
 async def test_whom_proxyauth_admits(confdir: Path) -> None:

@@ -26,7 +26,7 @@ class Source:
     def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
         return tuple(pair for pair in caller if pair[0].lower() == b"authorization")
 
-    def holds_admission_key(self, flow: object, registry: Registry) -> bool:
+    def holds_own_key(self, flow: object, registry: Registry) -> bool:
         return self.admission == KEY
 
 
@@ -68,6 +68,6 @@ def test_a_key_that_admits_to_the_proxy_is_forwarded_to_nobody(admission: str) -
     assert bool(asked.forwarded(asked.registry.providers["alpha"])) is (admission != KEY)
 
 
-def test_without_configured_keys_every_credential_is_the_clients_own() -> None:
-    asked = client(None, source=Source(KEY))
+def test_a_credential_that_opens_nothing_here_is_the_clients_own() -> None:
+    asked = client(None, source=Source("another-key"))
     assert asked.forwarded(asked.registry.providers["alpha"])

@@ -75,7 +75,7 @@ async def test_keys_admit_clients_of_other_machines(
     asked = flow(peer, headers)
     assert service.admits(asked) is admitted
     holds = bool(headers) and admitted
-    assert service.holds_admission_key(asked, service.config.registry) is holds
+    assert service.holds_own_key(asked, service.config.registry) is holds
 
 
 # -- which provider can be called

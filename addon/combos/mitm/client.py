@@ -22,8 +22,8 @@ class CredentialSource(Protocol):
     def forwarded_credentials(self, provider: Provider, caller: Headers) -> Headers:
         """The secret headers, with those of the caller where the provider takes them."""
 
-    def holds_admission_key(self, flow: HTTPFlow, registry: Registry) -> bool:
-        """Whether the request carries one of the configured keys."""
+    def holds_own_key(self, flow: HTTPFlow, registry: Registry) -> bool:
+        """Whether the request carries a key that opens something here."""
 
 
 class Client:
@@ -35,8 +35,8 @@ class Client:
         self._service = service
         self._headers: Headers = flow.request.headers.fields
         # A key that admits to the proxy is ours: it is forwarded to nobody.
-        self._has_credentials = credentials.has_caller_credentials(self._headers) and not (
-            registry.config.api_keys and service.holds_admission_key(flow, registry)
+        self._has_credentials = credentials.has_caller_credentials(self._headers) and not service.holds_own_key(
+            flow, registry
         )
 
     def unusable(self, provider: Provider) -> str | None:

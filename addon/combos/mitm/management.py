@@ -40,7 +40,9 @@ def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
         probes=service.probes,
         decider=service.decider,
     )
-    return AdminServer(parts, page_routes(), Listener(service))
+    server = AdminServer(parts, page_routes(), Listener(service))
+    service.is_admin_token = server.is_token
+    return server
 
 
 async def start(server: AdminServer, listen: tuple[str, int], *, reuse_port: bool = False) -> None:

@@ -67,6 +67,7 @@ class Service:
         self.state = EngineState()
         self.upstream = Upstream()
         self.own = OwnAddresses()
+        self.is_admin_token: Callable[[str], bool] = lambda _shown: False
         self.environ: Mapping[str, str] = os.environ
         self.mark = f"combos-{uuid.uuid4().hex[:12]}"
         self.draw = random.random
@@ -225,9 +226,11 @@ class Service:
         resolved = (resolve_secret(entry.key, self.environ, self.keychain) for entry in registry.config.api_keys)
         return [secret.reveal() for secret in resolved if isinstance(secret, Secret)]
 
-    def holds_admission_key(self, flow: HTTPFlow, registry: Registry) -> bool:
-        """Whether the request carries one of the configured keys: it is then ours and is forwarded to nobody."""
-        return access.holds_key(access.presented_keys(flow), self._admission_keys(registry))
+    def holds_own_key(self, flow: HTTPFlow, registry: Registry) -> bool:
+        """Whether the request carries one of the configured keys, or the token of the management: such a key is ours
+        and is forwarded to nobody."""
+        shown = access.presented_keys(flow)
+        return any(map(self.is_admin_token, shown)) or access.holds_key(shown, self._admission_keys(registry))
 
     def sweep(self) -> None:
         """Drop what has expired, and ask anew for quotas that are due."""
