@@ -19,7 +19,7 @@ from e2e.proxyprocess import MITMDUMP
 from manual import examples
 from manual.markup import DOCUMENTS, Block, blocks, code_words, commands
 
-KINDS = {"console", "json", "toml", "yaml", "python", "text", ""}
+KINDS = {"console", "sh", "json", "toml", "yaml", "python", "text", ""}
 """Blocks without a word behind the fence are drawings and texts of other programs."""
 
 
@@ -31,17 +31,26 @@ def test_a_plain_block_is_no_snippet() -> None:
     assert [str(block) for block in blocks("") if block.text.startswith(("$ ", "{", "["))] == []
 
 
+ONLY_READ = {"docs/api.md": "answers of real calls", "docs/clients.md": "files of clients, which checks of them use"}
+"""Pages whose JSON is no configuration of ours."""
+
+
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
 def test_json_is_a_configuration_or_an_answer(block: Block) -> None:
     text = block.text if block.text.lstrip().startswith(("{", "[")) else f"{{{block.text}}}"
     document = json.loads(text)
-    if block.page == "docs/api.md":
-        return  # made from real calls
+    if block.page in ONLY_READ:
+        return
     if set(document) <= {*key_names(Config).values()}:
         named = {"providers": {**examples.DOCUMENT["providers"], **document.get("providers", {})}}
         assert unknown_keys(parse_config(document | named)) == (), "with the providers of the example"
     else:
         assert ErrorAnswer.model_validate(document)
+
+
+@pytest.mark.parametrize("block", blocks("sh"), ids=str)
+def test_settings_for_a_shell_are_taken_by_one(block: Block) -> None:
+    subprocess.run(["bash", "-euc", block.text], check=True)
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=str)
