@@ -55,10 +55,10 @@ _TOOL = Expected("aa", True, "answer")
 _HOP = Expected("abb", True, "answer")
 _EARLY = Expected("ab", True, "answer")
 _LIMIT_HOP = Expected("ab", True, "answer")
-_FAILS = Expected("a", False, "an error is raised")
+_FAILS = Expected("a", False, "the failure is raised, or said by the last event")
 _NEVER = Expected("a", False, "an error is raised: it never asks again by itself")
 _COMMON = {"tool": _TOOL, "hop": _HOP, "early": _EARLY, "limit-hop": _LIMIT_HOP}
-_WAITS = Expected("aa", True, "waits as told, asks again, answer")
+_WAITS = Expected("aa", True, "waits as told, asks again and is answered")
 _REPEATS = Expected("ab", True, "asks again at once, the second target answers")
 
 _AGENT = {**_COMMON, "late": _REPEATS, "limit": _WAITS}
@@ -87,6 +87,21 @@ EXPECTED: dict[str, dict[str, Expected]] = {
     "openai-node": _LIBRARY,
     "anthropic-node": _LIBRARY,
 }
+
+
+PACKAGES = {
+    "codex": ("npm.lock", "@openai/codex"),
+    "claude": ("npm.lock", "@anthropic-ai/claude-code"),
+    "opencode": ("npm.lock", "opencode-ai"),
+    "aider": ("aider.lock", "aider-chat"),
+    "openai-python": ("requirements.lock", "openai"),
+    "anthropic-python": ("requirements.lock", "anthropic"),
+    "google-python": ("requirements.lock", "google-genai"),
+    "litellm": ("aider.lock", "litellm"),
+    "openai-node": ("npm.lock", "openai"),
+    "anthropic-node": ("npm.lock", "@anthropic-ai/sdk"),
+}
+"""The package of each client, and the file that holds its version."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from answers import EDITED
-from cells import FORWARD, MANAGEMENT, Cell, Setup
+from cells import FORWARD, MANAGEMENT, PACKAGES, Cell, Setup
 from checks import BIN, CLIENTS, ROOT, Stage, run_client
 from world import ACCOUNT
 
@@ -182,25 +182,12 @@ def _command(setup: Setup, home: Path) -> list[object]:
 
 def versions() -> Mapping[str, str]:
     """The versions of the clients that are installed, by client."""
-    found = {client: _npm_version(package) for client, package in _PACKAGES.items()}
-    found |= {client: _pip_version(python, package) for client, (python, package) in _DISTRIBUTIONS.items()}
+    pythons = {"aider.lock": AIDER, "requirements.lock": BIN}
+    found = {
+        client: _npm_version(package) if lock == "npm.lock" else _pip_version(pythons[lock], package)
+        for client, (lock, package) in PACKAGES.items()
+    }
     return {client: version for client, version in found.items() if version}
-
-
-_PACKAGES = {
-    "codex": "@openai/codex",
-    "claude": "@anthropic-ai/claude-code",
-    "opencode": "opencode-ai",
-    "openai-node": "openai",
-    "anthropic-node": "@anthropic-ai/sdk",
-}
-_DISTRIBUTIONS = {
-    "openai-python": (BIN, "openai"),
-    "anthropic-python": (BIN, "anthropic"),
-    "google-python": (BIN, "google-genai"),
-    "aider": (AIDER, "aider-chat"),
-    "litellm": (AIDER, "litellm"),
-}
 
 
 def _npm_version(package: str) -> str:

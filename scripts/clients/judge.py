@@ -60,7 +60,7 @@ def _trail(stage: Stage, cell: Cell) -> None:
     """The log names each target as often as it was asked. Its last line may come after the client's end."""
     asked = Counter(request.name for request in _requests(stage, cell))
     named: Counter[str] = Counter()
-    for _ in range(40):
+    for _ in range(200):
         lines = [line for line in list(stage.log) if f"combos: {cell.id}: " in line]
         named = Counter(re.findall(rf"({re.escape(cell.id)}-[ab])/m1 ", "\n".join(lines)))
         if named == asked:

@@ -6,6 +6,7 @@ contains the text. `--record FILE` adds the results to a file, and `--write-docs
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import threading
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from cells import Cell, Setup, cells
 from checks import CheckError, Stage
-from document import DOCUMENT, recorded, renewed
+from document import DOCUMENT, faults, recorded, renewed
 from drive import Outcome, run_cell, run_program, versions
 from judge import judge
 
@@ -137,10 +138,13 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--full", action="store_true", help="every cell, not the part of continuous integration")
     parser.add_argument("--only", default="", metavar="TEXT", help="the cells whose id contains the text")
     parser.add_argument("--record", type=Path, metavar="FILE", help="add the results to this file")
-    parser.add_argument(
-        "--write-docs", type=Path, metavar="FILE", help="run nothing: make docs/clients.md of this file"
-    )
+    parser.add_argument("--write-docs", type=Path, metavar="FILE", help="run nothing, renew docs/clients.md")
+    parser.add_argument("--check-docs", type=Path, metavar="PAGE", help="run nothing, say what is wrong with the page")
     asked = parser.parse_args(words)
+    if asked.check_docs is not None:
+        wrong = faults(asked.check_docs.read_text())
+        print("".join(f"{fault}\n" for fault in wrong), end="")
+        return 1 if wrong else 0
     if asked.write_docs is not None:
         DOCUMENT.write_text(renewed(DOCUMENT.read_text(), recorded(asked.write_docs), versions()))
         return 0
@@ -153,4 +157,6 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # So that the proxies are stopped when this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main(sys.argv[1:]))
