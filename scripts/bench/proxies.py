@@ -70,11 +70,11 @@ async def _listening(process: subprocess.Popen[bytes], port: int, begin: float) 
             return
 
 
-async def plain(work: Path, upstream: str) -> Proxy:
+async def plain(work: Path, upstream: str, *arguments: str) -> Proxy:
     """mitmdump as a reverse proxy of the upstream; event streams are streamed, nothing else is changed."""
     script = work / "stream_events.py"
     script.write_text(_STREAM_EVENTS)
-    return await _start(work, "--mode", f"reverse:{upstream}", "--ssl-insecure", "-s", str(script))
+    return await _start(work, "--mode", f"reverse:{upstream}", "--ssl-insecure", "-s", str(script), *arguments)
 
 
 def configuration(plain_url: str, tls_url: str) -> dict[str, object]:
@@ -97,13 +97,16 @@ def configuration(plain_url: str, tls_url: str) -> dict[str, object]:
     }
 
 
-async def with_addon(work: Path, plain_url: str, tls_url: str, *options: str, listen: str = "") -> Proxy:
-    """mitmdump with the addon; `listen` is the address of its listener."""
+async def with_addon(
+    work: Path, plain_url: str, tls_url: str, *options: str, listen: str = "", addons: tuple[Path, ...] = ()
+) -> Proxy:
+    """mitmdump with the addon, and others behind it; `listen` is the address of its listener."""
     config = work / "config.json"
     config.write_text(json.dumps(configuration(plain_url, tls_url)))
     script = str(ROOT / "addon" / "main.py")
     settings = [f"combos_config={config}", f"combos_admin_listen={listen}", *options]
-    return await _start(work, "-s", script, "--ssl-insecure", *(part for name in settings for part in ("--set", name)))
+    scripts = [part for path in (script, *addons) for part in ("-s", str(path))]
+    return await _start(work, *scripts, "--ssl-insecure", *(part for name in settings for part in ("--set", name)))
 
 
 async def with_listener(work: Path, plain_url: str, tls_url: str) -> Proxy:

@@ -41,3 +41,12 @@ def test_scale_says_what_everybody_needs() -> None:
     printed = run("scale.py", "--rounds", "1", "--share", "0.02", "--only", "listener, 1 process")
     assert "processors" in printed
     assert printed.count("CPU ms/request: proxies") == printed.count("errors 0") > 1
+
+
+def test_streams_tells_delays_of_chunks_and_what_held_the_loop_up() -> None:
+    printed = run("streams.py", "--streams", "3", "--pace", "20", "--opened", "100", "--hold", "0.5")
+    for row in ("direct", "plain", "combos"):
+        assert f"  {row}" in printed
+    assert printed.count("longest collection") == 2
+    assert printed.count("cut 0") == 3
+    assert "longest delay, ms" in printed

@@ -16,6 +16,7 @@ from combos.admin.live_config import Change, LiveConfig
 from combos.admin.paths import ConfigPath, NoHomeError, config_path
 from combos.core.registry import Registry
 from combos.mitm import announce, contentview, management, tls_options
+from combos.mitm.collector import Collector
 from combos.mitm.commands import Commands
 from combos.mitm.config_watch import ConfigWatch
 from combos.mitm.hooks import RememberedHooks
@@ -46,6 +47,7 @@ class Combos:
         self._demo: SimulatedProviders | None = None
         self._admin: AdminServer | None = None
         self._hooks: RememberedHooks | None = None
+        self._collector = Collector()
         self._is_running = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -82,10 +84,12 @@ class Combos:
         self._is_running = True
         self._hooks = RememberedHooks(ctx.master.addons)
         self._hooks.install()
+        self._collector.install()
         self._start(self._begin(), "combos start")
 
     def done(self) -> None:
         """Hook: the addon goes. Everything it started ends with it."""
+        self._collector.remove()
         if self._hooks is not None:
             self._hooks.remove()
         for task in self._tasks:

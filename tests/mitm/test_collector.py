@@ -1,0 +1,73 @@
+"""The collector's settings come and go with the addon."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from combos.mitm.collector import FULL_AFTER, Collector
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+    gc.enable()
+
+
+class Node:
+    """Something that can be garbage in a circle."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        Node.alive += 1
+        self.itself = self
+
+    def __del__(self) -> None:
+        Node.alive -= 1
+
+
+def test_what_is_there_is_set_aside_and_what_comes_later_is_collected() -> None:
+    collector = Collector()
+    collector.install()
+    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[2] == FULL_AFTER
+    Node()
+    gc.collect()
+    assert Node.alive == 0
+
+
+def test_garbage_is_collected_before_anything_is_set_aside() -> None:
+    Node()
+    Collector().install()
+    assert Node.alive == 0
+
+
+def test_afterwards_everything_is_as_it_was() -> None:
+    gc.set_threshold(900, 9, 8)
+    collector = Collector()
+    collector.install()
+    collector.install()
+    assert gc.get_threshold() == (900, 9, FULL_AFTER)
+    collector.remove()
+    collector.remove()
+    assert gc.get_threshold() == (900, 9, 8)
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_rarer_full_collection_stays_rare() -> None:
+    gc.set_threshold(700, 10, 1_000)
+    Collector().install()
+    assert gc.get_threshold() == (700, 10, 1_000)
+
+
+def test_a_collector_that_is_switched_off_is_left_alone() -> None:
+    gc.disable()
+    before = gc.get_threshold()
+    Collector().install()
+    assert not gc.isenabled()
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
