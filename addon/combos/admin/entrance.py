@@ -83,6 +83,7 @@ class Entrance:
         except ProxyError as error:
             _refuse(request, wire, error, keeps=False)
         else:
+            wire.keeps &= body is not None
             await self._models.serve(request, target, body, wire)
 
     async def _body(self, request: web.BaseRequest) -> bytes | None:

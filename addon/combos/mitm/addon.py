@@ -143,18 +143,12 @@ class Combos:
 
     def _configure_upstream(self, service: Service) -> None:
         listening = listen_addresses() + service.settings.served_at
-        service.own = OwnAddresses(listening)
+        listener = () if self.admin_address is None else (self.admin_address,)
+        service.own, service.listener = OwnAddresses(listening), OwnAddresses(listener)
         try:
-            service.upstream.configure(
-                tls_options.upstream_settings(ctx.options, listening + self._managed_at(service))
-            )
+            service.upstream.configure(tls_options.upstream_settings(ctx.options, listening + listener))
         except TlsError as error:
             raise OptionsError(str(error)) from error
-
-    def _managed_at(self, service: Service) -> tuple[tuple[str, int], ...]:
-        """The listener serves models too, so no target may be there."""
-        address = self.admin_address or service.settings.admin_listen
-        return () if address is None else (address,)
 
     async def _begin(self) -> None:
         if self.service is not None:
@@ -191,7 +185,7 @@ class Combos:
         if listen is not None:
             self._admin = management.server_for(service, self.reload)
             await management.start(self._admin, listen, reuse_port=service.settings.reuse_port)
-            self._configure_upstream(service)
+        self._configure_upstream(service)
 
     @property
     def admin_address(self) -> tuple[str, int] | None:

@@ -7,14 +7,13 @@ What other addons see, change, answer, hold or kill is the same as on a port of 
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import cast
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
 from mitmproxy import ctx
 from mitmproxy.connection import Client, ConnectionState, Server
 from mitmproxy.hooks import Hook
-from mitmproxy.http import Headers, HTTPFlow, Response
+from mitmproxy.http import Headers, HTTPFlow
 
 from combos.admin.client_wire import ClientWire
 from combos.core import errors
@@ -121,9 +120,8 @@ class _Answer:
     async def _respond(self, refusal: Responder | None) -> None:
         claimed = claims.take_responder(self._flow)
         responder = refusal or claimed
-        response = cast("Response | None", self._flow.response)
-        if response is not None and refusal is None:
-            await self._sink.whole(response)
+        if self._flow.response is not None and refusal is None:
+            await self._sink.whole(self._flow.response)
         elif responder is None:
             await self._sink.whole(own_address.answer(self._flow))
         else:

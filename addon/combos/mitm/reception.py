@@ -76,7 +76,10 @@ class Reception:
             service.model_lists.merge(flow, service.config.registry)
 
     def _is_base_url(self, flow: HTTPFlow, service: Service) -> bool:
-        return is_at_listener(flow) or recognition.is_base_url(flow, service.own, self._machine)
+        if is_at_listener(flow) or recognition.is_base_url(flow, service.own, self._machine):
+            return True
+        # What came by the listener is asked again through a port of the proxy.
+        return flow.is_replay == "request" and service.listener.holds(flow.request.host, flow.request.port)
 
     def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
         if access.is_foreign_page(flow, service.config.registry.config.cors_allow_origins):

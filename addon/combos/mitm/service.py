@@ -59,7 +59,10 @@ logger = logging.getLogger(__name__)
 
 
 class Service:
-    """Everything that requests share: configuration, state, the client session."""
+    """Everything that requests share: configuration, state, the client session.
+
+    `own` are the addresses of the proxy, `listener` is that of the addon's own listener: no target may be there.
+    """
 
     def __init__(self, config: LiveConfig, settings: Settings) -> None:
         self.config = config
@@ -67,6 +70,7 @@ class Service:
         self.state = EngineState()
         self.upstream = Upstream()
         self.own = OwnAddresses()
+        self.listener = OwnAddresses()
         self.is_admin_token: Callable[[str], bool] = lambda _shown: False
         self.environ: Mapping[str, str] = os.environ
         self.mark = f"combos-{uuid.uuid4().hex[:12]}"
@@ -158,7 +162,7 @@ class Service:
     def unusable(self, provider: Provider, *, may_forward: bool) -> str | None:
         """Why the provider cannot be called: `no_credentials`, `self_loop`; None when it can."""
         url = URL(provider.config.base_url)
-        if self.own.holds(url.host or "", url.port or 0):
+        if any(own.holds(url.host or "", url.port or 0) for own in (self.own, self.listener)):
             return "self_loop"
         return credentials.usable(provider, self.environ, may_forward, self.keychain, self.accounts)
 
