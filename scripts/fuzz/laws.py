@@ -49,7 +49,7 @@ def fuzz(module: str, name: str, seconds: int) -> bool:
     print(f"{name[5:]:76} {tried[1] if tried else '-':>8} inputs, {coverage}", flush=True)
     if done.returncode == 0:
         return True
-    print("\n".join(text.splitlines()[-60:]), flush=True)
+    print(text.partition("=== Uncaught")[2][:6000] or "\n".join(text.splitlines()[-20:]), flush=True)
     return False
 
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -184,3 +185,16 @@ def test_held_text_is_bounded() -> None:
     budget.take(10)
     with pytest.raises(AnswerError):
         budget.take(1)
+
+
+@pytest.mark.parametrize("case", REQUESTS, ids=label)
+def test_another_shape_in_every_place_of_every_request(case: Any) -> None:
+    """Nothing that a client sends is trusted to be an object, a text or a key, whatever is to be done with it."""
+    client, raw = Dialect(case["dialect"]), read(case)
+    for path in paths(json.loads(raw))[1:300]:
+        for value in ([1], {"a": 1}, [{}], None):
+            document = spoil(json.loads(raw), path, value)
+            for target in DIALECTS:
+                for around in (GIVEN, replace(GIVEN, compact=True), replace(GIVEN, native_from="elsewhere")):
+                    with suppress(Unsupported):
+                        translate_request(document, client, target, profile(target), around)

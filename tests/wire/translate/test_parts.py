@@ -314,3 +314,15 @@ def test_a_call_that_names_no_tool_leaves_a_conversation_that_vendors_accept(cli
     made = sse({"choices": [{"delta": {"tool_calls": [call]}}]}, {"choices": [{"finish_reason": "tool_calls"}]})
     assert b"unnamed_tool" in stream(made, client, C)
     assert lint_stream(client.value, stream(made, client, C)) == []
+
+
+@pytest.mark.parametrize("odd", [None, 7, "text", [], [None], {}, {"type": 5, "id": 1}, {"type": ["message"]}])
+def test_items_that_are_none_beside_foreign_state_are_left_alone(odd: Any) -> None:
+    sealed = {"type": "reasoning", "encrypted_content": "gAAAA", "summary": []}
+    changes = scrub({"input": [sealed, odd, "x"]}, R, profile(R), "elsewhere")
+    assert changes["input"] == [odd, "x"]
+    block = {"type": "thinking", "thinking": "x", "signature": "y"}
+    turns = [{"role": "assistant", "content": [block, odd]}, odd]
+    scrub({"messages": turns}, M, profile(M), "elsewhere")
+    parts = [{"text": "x", "thoughtSignature": "y"}, odd]
+    scrub({"contents": [{"role": "model", "parts": parts}, odd]}, G, profile(G), "elsewhere")

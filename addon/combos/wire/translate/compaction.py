@@ -46,7 +46,7 @@ def summary_request(document: Json) -> Json:
     result = {key: value for key, value in document.items() if key not in _DROPPED_FIELDS}
     items = input_items(document)
     result["input"] = [
-        *(_plain(item) for item in items if item.get("type") not in _DROPPED_ITEMS),
+        *(_plain(item) for item in items if as_str(item.get("type")) not in _DROPPED_ITEMS),
         user_message(_PROMPT),
     ]
     return result

@@ -51,9 +51,10 @@ def _responses(document: Json, profile: TargetProfile, native_from: str | None) 
 
 def _nameless(item: Any) -> Any:
     """A message or call without its id."""
-    if as_dict(item).get("type", "message") not in _FOLLOWERS or "id" not in item:
+    fields = as_dict(item)
+    if as_str(fields.get("type", "message")) not in _FOLLOWERS or "id" not in fields:
         return item
-    return {key: value for key, value in item.items() if key != "id"}
+    return {key: value for key, value in fields.items() if key != "id"}
 
 
 def _item(item: Any, where: str, profile: TargetProfile, native_from: str | None) -> Iterator[Any]:
@@ -131,7 +132,7 @@ def _misses_thinking(turns: list[Any]) -> bool:
     if len(turns) < 2:
         return False
     asked = any(block.get("type") == "tool_result" for _index, block in dicts(as_dict(turns[-1]).get("content")))
-    blocks = [block.get("type") for _index, block in dicts(as_dict(turns[-2]).get("content"))]
+    blocks = [as_str(block.get("type")) for _index, block in dicts(as_dict(turns[-2]).get("content"))]
     return asked and bool(blocks) and blocks[0] not in _SLOTS
 
 
