@@ -1,16 +1,36 @@
-"""The wheel holds the package and the entry file, alone in its folder, and `ocx addon-path` finds it there."""
+"""The wheel holds the package and the entry file, alone in its folder, and `ocx addon-path` finds it there.
 
+`./scripts/package` goes on from here: it installs the wheel in every documented way.
+"""
+
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import combos
 
 ROOT = Path(__file__).parents[2]
+
+
+def _load(name: str) -> Any:
+    """A module of `./scripts/package`."""
+    path = ROOT / "scripts" / "packaging" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"packaging_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+built = _load("built")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +47,38 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     return folder / "site"
+
+
+def test_the_wheel_holds_nothing_else(unpacked: Path) -> None:
+    (wheel,) = unpacked.parent.glob("*.whl")
+    assert built.differences(wheel, combos.__version__) == []
+
+
+def test_a_file_too_much_and_one_too_few_are_seen(unpacked: Path, tmp_path: Path) -> None:
+    """What the check itself is worth."""
+    (wheel,) = unpacked.parent.glob("*.whl")
+    other = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(other, "w") as target:
+        for name in source.namelist():
+            if name != "combos/py.typed":
+                target.writestr(name, source.read(name) + (b"#" if name == "combos/__init__.py" else b""))
+        target.writestr("combos/loader/more.py", "")
+    odd = built.differences(other, combos.__version__)
+    assert odd == ["missing: combos/py.typed", "too much: combos/loader/more.py", "differs: combos/__init__.py"]
+
+
+def test_the_sdist_builds_the_same_wheel(unpacked: Path, tmp_path: Path) -> None:
+    (wheel,) = unpacked.parent.glob("*.whl")
+    source = built.unpack(built.build(tmp_path / "sdist", "sdist"), tmp_path / "source")
+    assert built.content(built.build(tmp_path / "again", "wheel", source)) == built.content(wheel)
+    for name in ("scripts/setup", ".ci/run", "tests/meta/test_packaging.py", "requirements.lock", "docs/install.md"):
+        assert (source / name).is_file()
+
+
+def test_the_version_is_written_in_one_place_and_has_a_section_in_the_changelog() -> None:
+    assert built.version() == combos.__version__
+    assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
+    assert re.search(rf"^## {re.escape(combos.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 
 def test_the_entry_file_lies_alone_in_its_folder(unpacked: Path) -> None:

@@ -105,7 +105,7 @@ def test_another_lock_installs_again(checkout: Path) -> None:
     assert len((checkout / "calls").read_text()) > len(before)
 
 
-@pytest.mark.parametrize("script", ["setup", "run", "test", "check", "lock", "docs"])
+@pytest.mark.parametrize("script", ["setup", "run", "test", "check", "lock", "package", "versions", "docs"])
 def test_scripts_are_executable_and_sound(script: str) -> None:
     path = ROOT / "scripts" / script
     assert os.access(path, os.X_OK)
