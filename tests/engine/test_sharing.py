@@ -11,7 +11,6 @@ from combos.core.recall import LANES_MAX
 from combos.core.registers import Cooling, Register, Stamp
 from combos.core.sharing import Told
 from combos.engine.sharing import GRACE_MS, LIFE_MAX_MS, Sharing
-from combos.engine.state import EngineState
 from playbook import World, config
 from sharinggroup import Member, Server, group, settle
 
@@ -306,13 +305,18 @@ def test_a_key_and_a_value_that_do_not_belong_together_change_nothing() -> None:
     assert a.cooling() == {}
 
 
-def test_the_journal_is_woken_by_what_has_to_be_pushed() -> None:
-    state, woken = EngineState(), []
-    world = World(config())
-    state = world.state
-    state.journal = Sharing(state, "a" * 16, lambda: world.now.mono_ms, lambda: woken.append(1))
-    state.clear_cooldowns()
-    assert woken == [1]
+def test_cooldowns_and_clears_are_urgent_and_the_rest_is_not() -> None:
+    _, (a,) = group(1)
+    woken: list[bool] = []
+    a.sharing = a.state.journal = Sharing(a.state, a.name, lambda: a.now_ms, woken.append)
+    a.cool(0)
+    a.state.clear_cooldowns()
+    assert woken == [True, True]
+    woken.clear()
+    a.pick()
+    a.remember("lane", 0)
+    assert woken
+    assert not any(woken)
 
 
 # -- any interleaving

@@ -46,7 +46,7 @@ class Peer:
         assert address is not None
         self.world = World(config("alpha/m1", "beta/m2", strategy="round-robin"))
         self.state = self.world.state
-        self.sharing = Sharing(self.state, secrets.token_hex(8), _mono_ms, lambda: self.link.wake())
+        self.sharing = Sharing(self.state, secrets.token_hex(8), _mono_ms, lambda urgent: self.link.wake(urgent))
         self.state.journal = self.sharing
         self.link = StateLink(address, group, self.sharing)
 
@@ -125,6 +125,20 @@ async def test_everything_shared_arrives(server: RedisServer) -> None:
         async with running(late):
             assert late.successes == 1
             assert not late.is_cooling
+
+
+async def test_what_is_urgent_waits_for_nothing_else(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_link, "GATHER_S", (0.001, 600))
+    a, b = Peer(server.url), Peer(server.url)
+    async with running(a, b):
+        a.succeed()
+        await until(lambda: b.successes == 1)
+        a.succeed()
+        a.cool()
+        await until(lambda: b.is_cooling)
+        assert b.successes == 2
+        a.state.clear_cooldowns()
+        await until(lambda: not b.is_cooling)
 
 
 async def test_groups_do_not_mix(server: RedisServer) -> None:

@@ -31,10 +31,10 @@ GRACE_MS = 10 * 60_000
 
 class Sharing:
     """A `Journal` of the state. `replica` is a name of this process that no other has, `now_ms` its monotonic clock;
-    `wake` is called when there is something to push."""
+    `wake` is called when there is something to push, with True when that should not wait for more."""
 
     def __init__(
-        self, state: EngineState, replica: str, now_ms: Callable[[], int], wake: Callable[[], None] = lambda: None
+        self, state: EngineState, replica: str, now_ms: Callable[[], int], wake: Callable[[bool], None] = lambda _: None
     ) -> None:
         self.replica = replica
         self._state = state
@@ -81,7 +81,7 @@ class Sharing:
     def moved(self, combo: str) -> None:
         """The combo's rotation or counts have moved, or are about to before anything else runs."""
         self._moved.add(combo)
-        self._wake()
+        self._wake(False)
 
     def remembered(self, key: LaneKey, selection: Selection) -> None:
         """A turn has completed on a conversation."""
@@ -168,7 +168,7 @@ class Sharing:
         over = self._registers.sweep(self._group_ms() - GRACE_MS)
         self._gone |= {key: register.stamp for key, register in over}
         if over:
-            self._wake()
+            self._wake(False)
 
     # -- registers
 
@@ -183,7 +183,7 @@ class Sharing:
     def _tell(self, key: RegisterKey, register: Register) -> None:
         self._gone.pop(key, None)
         self._dirty[key] = register
-        self._wake()
+        self._wake(not isinstance(key, LaneKey))
 
     def _merge(self, theirs: Collection[tuple[RegisterKey, Register]]) -> None:
         for key, register in sorted(theirs, key=lambda item: item[1].stamp):

@@ -81,6 +81,6 @@ class SharedState:
         self._link = StateLink(self._address, self._group, self._sharing)
         self._task = create_task(self._link.run(), name="combos shared state", keep_ref=True)
 
-    def _wake(self) -> None:
+    def _wake(self, is_urgent: bool) -> None:
         if self._link is not None:
-            self._link.wake()
+            self._link.wake(is_urgent)

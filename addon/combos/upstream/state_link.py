@@ -35,8 +35,9 @@ logger = logging.getLogger(__name__)
 
 FORMAT = "1"
 """Part of every key: proxies of another format keep to themselves."""
-GATHER_S = 0.01
-"""Pause after a push: what happens meanwhile goes together."""
+GATHER_S = (0.005, 0.05)
+"""After a push, what happens meanwhile goes together: what is urgent waits for the first time, all else for the second.
+A push costs every process of the group some of its core."""
 HEARTBEAT_S = 5.0
 ANSWER_S = 5.0
 """How long the server may take for one answer."""
@@ -74,6 +75,7 @@ class StateLink:
         self._channel = f"{base}:told"
         self._sharing = sharing
         self._woken = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._epoch = ""
         self._session = ""
         self.is_connected = False
@@ -81,9 +83,11 @@ class StateLink:
         self._has_joined = False
         self._complained = False
 
-    def wake(self) -> None:
+    def wake(self, is_urgent: bool) -> None:
         """There is something to push."""
         self._woken.set()
+        if is_urgent:
+            self._urgent.set()
 
     async def run(self) -> None:
         """For ever."""
@@ -126,21 +130,15 @@ class StateLink:
 
     async def _push(self, client: Redis) -> None:
         while True:
-            is_due = not await self._wait()
+            is_due = not await _is_set(self._woken, HEARTBEAT_S)
+            self._woken.clear()
+            self._urgent.clear()
             push = self._sharing.outgoing(even_nothing=is_due)
             if push is not None:
                 await self._send(client, push)
-                await asyncio.sleep(GATHER_S)
-
-    async def _wait(self) -> bool:
-        """Until there is something to push; False when a heartbeat is due instead."""
-        try:
-            async with asyncio.timeout(HEARTBEAT_S):
-                await self._woken.wait()
-        except TimeoutError:
-            return False
-        self._woken.clear()
-        return True
+                soon, late = GATHER_S
+                await asyncio.sleep(soon)
+                await _is_set(self._urgent, late - soon)
 
     async def _send(self, client: Redis, push: Push) -> None:
         head = (self._channel, self._epoch, self._session, self._sharing.replica, str(push.number))
@@ -215,6 +213,16 @@ def _client(address: StateAddress) -> Redis:
         retry=Retry(NoBackoff(), 0),
         client_name="combos",
     )
+
+
+async def _is_set(event: asyncio.Event, within_s: float) -> bool:
+    """Wait for the event; False when it does not come in time."""
+    try:
+        async with asyncio.timeout(within_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 async def _evaluate(client: Redis, script: str, keys: tuple[str, ...], arguments: tuple[str, ...]) -> Any:
