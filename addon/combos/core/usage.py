@@ -5,7 +5,7 @@ was read, cached or not, and `output` everything that was written, thoughts incl
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from combos.core.config_provider import ModelCost
 from combos.core.facts import Dialect
@@ -30,7 +30,8 @@ class Tokens:
     @property
     def is_known(self) -> bool:
         """Whether anything was reported at all."""
-        return any(getattr(self, field.name) is not None for field in fields(self))
+        counts = (self.input, self.output, self.cache_read, self.cache_write, self.reasoning, self.total)
+        return any(count is not None for count in counts)
 
     @property
     def spent(self) -> int:

@@ -22,7 +22,7 @@ type Payload = Mapping[str, object]
 
 def as_mapping(value: object) -> Payload:
     """The value if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
