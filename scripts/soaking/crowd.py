@@ -118,7 +118,7 @@ class Crowd:
 
     def _ask(self, number: int) -> Ask:
         wishes = self.wishes
-        ask = ask_of(wishes.seed, number, leave=wishes.leave, longest_s=wishes.patience_s)
+        ask = ask_of(wishes.seed, number, leave=wishes.leave, longest_s=min(wishes.patience_s, 4.0))
         free = self._free[ask.shape] if ask.shape is not None else []
         ask.combo = free.pop() if free else ask.draw.choice(self._shared)
         return ask

@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ class Inside:
             case "generation":
                 return service.config.registry.generation
             case "responders":
-                return _stacks()
+                return _stacks(asked.get("older", 0))
         return None
 
     def _held(self, service: Any) -> dict[str, Any]:
@@ -109,19 +111,50 @@ def _link(name: str) -> str:
         return ""
 
 
-def _stacks() -> list[str]:
-    """Where each responder of an answer waits."""
+def _stacks(older_s: float) -> list[str]:
+    """Where each responder of an answer waits that was started so long ago, and in which state its parts are."""
     found = []
     for task in asyncio.all_tasks():
-        if task.get_name().startswith("combos responder"):
-            frames = task.get_stack()
-            coro, deep = task.get_coro(), []
-            while coro is not None and len(deep) < 20:
-                frame = getattr(coro, "cr_frame", None)
-                deep.append(f"{frame.f_code.co_qualname}:{frame.f_lineno}" if frame else type(coro).__name__)
-                coro = getattr(coro, "cr_await", None)
-            found.append(f"{task.get_name()} {len(frames)} {' > '.join(deep)} cancelling={task.cancelling()}")
+        age = time.time() - getattr(task, "created", time.time())
+        if task.get_name().startswith("combos responder") and age >= older_s:
+            found.append(f"{age:.0f} s, {task.cancelling()} cancellations: " + " > ".join(_chain(task.get_coro())))
     return found
+
+
+def _chain(coro: Any) -> Iterator[str]:
+    """The frames from the outermost to the one that waits, with what tells about their owners."""
+    while coro is not None:
+        frame = getattr(coro, "cr_frame", None)
+        if frame is not None:
+            yield f"{frame.f_code.co_qualname}:{frame.f_lineno}{_state(frame.f_locals.get('self'))}"
+        coro = getattr(coro, "cr_await", None)
+
+
+def _state(owner: Any) -> str:
+    """What matters of an object on the way, by the names that it has."""
+    match type(owner).__name__:
+        case "ResponderStream":
+            writer = owner.handler.transports.get(owner.context.client)
+            size = None if writer is None else writer.writer.transport.get_write_buffer_size()
+            return f" {{{owner!r}, paused {owner._paused!r}, gone {owner.gone}, unsent {size}}}"
+        case "StreamedHttpLayer":
+            return f" {{{_windows(owner)}}}"
+        case "Answer":
+            content = owner._content
+            counts = f"received {owner._received} of {content.total_bytes}, held {content._size}"
+            return f" {{{counts}, eof {content.is_eof()}, {content.exception()!r}, deadline {owner._deadline}}}"
+    return ""
+
+
+def _windows(layer: Any) -> str:
+    """The flow control of an HTTP/2 client: what is held back, and what the client would take."""
+    conn = getattr(layer.connections.get(layer.context.client), "h2_conn", None)
+    if conn is None:
+        return ""
+    held = {stream: sum(len(piece.data) for piece in pieces) for stream, pieces in conn.stream_buffers.items()}
+    windows = {stream: conn.streams[stream].outbound_flow_control_window for stream in held if stream in conn.streams}
+    waiters = {stream: waiter.done() for stream, waiter in (layer.window_waiters or {}).items()}
+    return f"held {held}, windows {windows}, connection {conn.outbound_flow_control_window}, waiters {waiters}"
 
 
 def _sizes(service: Any) -> dict[str, int]:

@@ -28,6 +28,8 @@ sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from certificates import self_signed
 
 _QUIET_S = 40
+_OLD = 10
+"""Time limits of a provider after which an answer in the making is worth a look."""
 
 
 def options() -> argparse.Namespace:
@@ -76,7 +78,7 @@ async def _phases(chosen: argparse.Namespace, crowd: Crowd, proxy: process.Proxy
     bounds = [first, first + total] if total < 50 else [0, total // 10, total // 2 + total // 20, total]
     looks = [await _look(proxy, crowd, 0)]
     began = time.monotonic()
-    watch = asyncio.create_task(_progress(crowd, total))
+    watch = asyncio.create_task(_progress(crowd, proxy, total))
     for begin, end in itertools.pairwise(bounds):
         work = None if chosen.calm or chosen.only is not None else asyncio.create_task(unrest.run())
         await crowd.run(iter(range(begin, end)))
@@ -93,10 +95,12 @@ async def _phases(chosen: argparse.Namespace, crowd: Crowd, proxy: process.Proxy
     return not wrong and not crowd.tally.faults
 
 
-async def _progress(crowd: Crowd, total: int) -> None:
+async def _progress(crowd: Crowd, proxy: process.Proxy, total: int) -> None:
     tally, shown, before = crowd.tally, 0, 0
     while True:
         await asyncio.sleep(5)
+        for stack in await proxy.inside("responders", older=crowd.wishes.patience_s * _OLD):
+            print(f"  not over for long: {stack}", file=sys.stderr, flush=True)
         rate, before = (tally.done - before) / 5, tally.done
         print(f"{tally.done}/{total} requests, {rate:.0f}/s, {len(tally.faults)} faults", file=sys.stderr, flush=True)
         for number, fault in tally.faults[shown : shown + 10]:

@@ -51,7 +51,7 @@ class Client2:
         self._host = ask.host
         reader, self._writer = await self._client.connect(self._host)
         conn = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
-        window = random.Random(ask.number).choice((500, 16_000, 65_535, 2**20))
+        window = random.Random(ask.number).choice((4_000, 16_000, 65_535, 2**20))
         initial = {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window, h2.settings.SettingCodes.ENABLE_PUSH: 0}
         conn.local_settings = h2.settings.Settings(client=True, initial_values=initial)
         conn.initiate_connection()
