@@ -25,7 +25,7 @@ BIN = ROOT / ".venv" / "bin"
 CLIENTS = ROOT / ".venv" / "clients" / "node_modules" / ".bin"
 _LISTENING = re.compile(r"proxy listening at \S*?:(\d+)")
 _BAD = ("Traceback", "Addon error", "The response of flow")
-_LIMIT_S = 90
+LIMIT_S = 90
 
 
 class CheckError(AssertionError):
@@ -125,7 +125,7 @@ class Stage:
                 yield
             finally:
                 process.send_signal(signal.SIGINT)
-                process.wait(_LIMIT_S)
+                process.wait(LIMIT_S)
         bad = [line for line in self.log if any(word in line for word in _BAD)]
         expect(not bad, "the proxy failed:\n" + "\n".join(self.log[-40:]))
 
@@ -134,7 +134,7 @@ class Stage:
             self.log.append(line.rstrip())
 
     def _wait_for_start(self, process: subprocess.Popen[str]) -> None:
-        for _ in range(_LIMIT_S * 20):
+        for _ in range(LIMIT_S * 20):
             found = _LISTENING.search("\n".join(self.log))
             if found and any("combos: serving" in line for line in self.log):
                 self.port = int(found[1])
@@ -167,7 +167,9 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def run_client(command: Sequence[object], home: Path, environ: Mapping[str, str], typed: str = "") -> Ran:
+def run_client(
+    command: Sequence[object], home: Path, environ: Mapping[str, str], typed: str = "", limit_s: int = LIMIT_S
+) -> Ran:
     """Run a client to its end, with this as its standard input."""
     words = [str(word) for word in command]
     try:
@@ -178,11 +180,11 @@ def run_client(command: Sequence[object], home: Path, environ: Mapping[str, str]
             input=typed,
             capture_output=True,
             text=True,
-            timeout=_LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except subprocess.TimeoutExpired as slow:
-        raise CheckError(f"{Path(words[0]).name} did not end within {_LIMIT_S} s: {slow.stderr!r:.600}") from slow
+        raise CheckError(f"{Path(words[0]).name} did not end within {limit_s} s: {slow.stderr!r:.600}") from slow
     return Ran(done.returncode, done.stdout, done.stderr)
 
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from answers import EDITED
 from cells import FORWARD, MANAGEMENT, PACKAGES, Cell, Setup
-from checks import BIN, CLIENTS, ROOT, Stage, run_client
+from checks import BIN, CLIENTS, LIMIT_S, ROOT, Stage, run_client
 from world import ACCOUNT
 
 HERE = Path(__file__).parent
 MODULES = ROOT / ".venv" / "clients" / "node_modules"
 AIDER = ROOT / ".venv" / "aider" / "bin"
+_TURN_S = 10
 OWN_KEY = "my-own-key"
 LOGIN_KEY = "my-login-key"
 SHOWN = ("127.0.0.1:8080", "combo/main")
@@ -157,7 +158,8 @@ def run_program(stage: Stage, setup: Setup, asked: Sequence[Cell]) -> list[Outco
     if setup.entrance == FORWARD:
         environ |= dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), LOGIN_KEY)
     lines = [json.dumps({"model": f"combo/{cell.id}", "stream": is_streamed(cell)}) for cell in asked]
-    ran = run_client(_command(setup, home), home, {**environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}, "\n".join(lines))
+    environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    ran = run_client(_command(setup, home), home, environ, "\n".join(lines), LIMIT_S + _TURN_S * len(asked))
     told = [json.loads(line) for line in re.findall(r"^\{.*\}$", ran.out, re.MULTILINE)]
     if len(told) != len(asked):
         return [Outcome("", f"the program ended: {ran.tail}", 0) for _ in asked]

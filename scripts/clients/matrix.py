@@ -88,12 +88,12 @@ class Results:
     record: Path | None = None
     wrong: dict[str, str] = field(default_factory=dict)
 
-    def note(self, cell: Cell, wrong: str) -> None:
+    def note(self, cell: Cell, wrong: str, seconds: float = 0) -> None:
         """One line for a cell."""
         self.wrong[cell.id] = wrong
         if self.record is not None:
             with self.record.open("a") as file:
-                file.write(json.dumps({"cell": cell.id, "wrong": wrong[:_LINE]}) + "\n")
+                file.write(json.dumps({"cell": cell.id, "wrong": wrong[:_LINE], "seconds": round(seconds, 2)}) + "\n")
         text = f"FAILED  matrix: {cell.id}: {wrong}" if wrong else f"ok      matrix: {cell.id}"
         print(" ".join(text.splitlines())[:_LINE], flush=True)
 
@@ -109,7 +109,7 @@ def run_unit(stages: Stages, results: Results, unit: Sequence[Cell]) -> None:
             results.note(cell, f"{type(wrong).__name__}: {wrong}")
         return
     for cell, outcome in zip(unit, outcomes, strict=True):
-        results.note(cell, _judged(stage, cell, outcome))
+        results.note(cell, _judged(stage, cell, outcome), outcome.seconds)
 
 
 def _judged(stage: Stage, cell: Cell, outcome: Outcome) -> str:
