@@ -24,6 +24,7 @@ from manual.markup import DOCUMENTS, ROOT, Block, Command, blocks, commands, mat
 NOT_TYPED = {
     "./scripts/run": "is the proxy that this test starts; tests/meta/test_scripts.py",
     "./scripts/test": "is what runs this test",
+    "./scripts/package": "builds with a package index; tests/meta/test_packaging.py",
     "ocx run": "is the proxy that this test starts; tests/cli/test_run.py",
     "mitmdump -s": "is the proxy that this test starts; tests/e2e/test_process.py",
     "mitmweb": "opens a browser; tests/e2e/test_modes.py",
