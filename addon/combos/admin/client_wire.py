@@ -57,6 +57,11 @@ class ClientWire:
         if data:
             self._pieces.append(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the client has to read before more is written."""
+        return self._request.protocol.writing_paused
+
     def end(self) -> None:
         """The body is complete."""
         if self._chunked:

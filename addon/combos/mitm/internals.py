@@ -117,6 +117,7 @@ __all__ = [
     "keep_client_open",
     "lazy_unless_chosen",
     "listen_addresses",
+    "made_headers",
     "made_request",
     "made_response",
     "parse_content_length",
@@ -181,6 +182,13 @@ def store_content(flow: HTTPFlow, content: bytes) -> None:
     """
     if flow.response is not None:
         flow.response.data.content = content
+
+
+def made_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Header fields as they are. Relied upon: `Headers` keeps them as `fields`, and its constructor checks types."""
+    headers = Headers.__new__(Headers)
+    headers.fields = tuple(fields)
+    return headers
 
 
 def made_request(

@@ -13,13 +13,13 @@ from aiohttp import web
 from mitmproxy import ctx
 from mitmproxy.connection import Client, ConnectionState, Server
 from mitmproxy.hooks import Hook
-from mitmproxy.http import Headers, HTTPFlow
+from mitmproxy.http import HTTPFlow
 
 from combos.admin.client_wire import ClientWire
 from combos.core import errors
 from combos.core.facts import Dialect
 from combos.mitm import claims, own_address, recognition
-from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_request
+from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_headers, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
 from combos.mitm.service import Service
@@ -151,7 +151,7 @@ def _flow(peer: _Peer, request: web.BaseRequest, target: str, body: bytes) -> HT
         request.method.encode(),
         target.encode("utf-8", "surrogateescape"),
         b"HTTP/%d.%d" % request.version,
-        Headers(request.raw_headers),
+        made_headers(request.raw_headers),
         body,
         flow.timestamp_created,
     )

@@ -45,6 +45,11 @@ class ListenerSink:
 
     async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:  # noqa: ARG002 - nothing queues here
         """Send the events. CancelledError: the client is gone, or the flow was killed."""
+        if len(events) == 1 and isinstance(piece := events[0], ResponseData) and self._relays_unchanged():
+            # By far the most: a piece of a stream that nobody changes or keeps.
+            self._wire.chunk(piece.data)
+            self._wire.flush()
+            return
         for event in events:
             if self._flow.error is not None:
                 await self.kill()
@@ -61,6 +66,8 @@ class ListenerSink:
 
     async def drain(self) -> None:
         """Wait for the client's socket."""
+        if not self._wire.is_full:
+            return
         try:
             await self._wire.drain()
         except ConnectionError:
@@ -92,6 +99,11 @@ class ListenerSink:
         self._streams = bool(response.stream) and not is_all
         if self._streams:
             self._wire.head(response.status_code, response.data.reason, response.headers.fields, bodiless=False)
+
+    def _relays_unchanged(self) -> bool:
+        flow = self._flow
+        is_plain = flow.response is not None and flow.response.stream is True
+        return is_plain and self._streams and not self._keeps_all and flow.error is None
 
     def _data(self, data: bytes) -> None:
         if not self._streams:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from mitmproxy.http import Headers as HeaderMap
 from mitmproxy.http import HTTPFlow, Request, Response
 
 from combos.core.facts import Headers
@@ -19,6 +18,7 @@ from combos.mitm.internals import (
     ResponseEndOfMessage,
     ResponseHeaders,
     ResponseProtocolError,
+    made_headers,
     made_response,
     parse_content_length,
     store_content,
@@ -205,7 +205,7 @@ def _is_bodiless(request: Request, status: int) -> bool:
 
 
 def _response(status: int, fields: list[tuple[bytes, bytes]]) -> Response:
-    return made_response(status, HeaderMap(fields), time.time())
+    return made_response(status, made_headers(fields), time.time())
 
 
 def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:

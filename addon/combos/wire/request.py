@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import parse_qs, quote, unquote
 
 import orjson
@@ -56,6 +57,7 @@ class RequestFacts:
     document: Mapping[str, object]
 
 
+@lru_cache(256)
 def surface_of(path: str) -> tuple[Dialect, Surface] | None:
     """The surface that a path ends in, whatever stands before it; None for any other path.
 
