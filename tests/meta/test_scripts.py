@@ -114,6 +114,7 @@ def test_scripts_are_executable_and_sound(script: str) -> None:
 
 def test_ci_runs_the_test_command() -> None:
     assert "./scripts/test" in (ROOT / ".ci" / "run").read_text()
+    assert "./scripts/package" in (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
