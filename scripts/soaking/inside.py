@@ -76,7 +76,7 @@ class Inside:
             case "generation":
                 return service.config.registry.generation
             case "responders":
-                return _stacks(asked.get("older", 0))
+                return _stacks(asked["older"], asked["younger"])
         return None
 
     def _held(self, service: Any) -> dict[str, Any]:
@@ -111,12 +111,12 @@ def _link(name: str) -> str:
         return ""
 
 
-def _stacks(older_s: float) -> list[str]:
-    """Where each responder of an answer waits that was started so long ago, and in which state its parts are."""
+def _stacks(older_s: float, younger_s: float) -> list[str]:
+    """Where each responder of an answer of this age waits, and in which state its parts are."""
     found = []
     for task in asyncio.all_tasks():
         age = time.time() - getattr(task, "created", time.time())
-        if task.get_name().startswith("combos responder") and age >= older_s:
+        if task.get_name().startswith("combos responder") and older_s <= age < younger_s:
             found.append(f"{age:.0f} s, {task.cancelling()} cancellations: " + " > ".join(_chain(task.get_coro())))
     return found
 

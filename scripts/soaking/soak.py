@@ -97,9 +97,10 @@ async def _phases(chosen: argparse.Namespace, crowd: Crowd, proxy: process.Proxy
 
 async def _progress(crowd: Crowd, proxy: process.Proxy, total: int) -> None:
     tally, shown, before = crowd.tally, 0, 0
+    old_s = crowd.wishes.patience_s * _OLD
     while True:
         await asyncio.sleep(5)
-        for stack in await proxy.inside("responders", older=crowd.wishes.patience_s * _OLD):
+        for stack in await proxy.inside("responders", older=old_s, younger=old_s + 6):
             print(f"  not over for long: {stack}", file=sys.stderr, flush=True)
         rate, before = (tally.done - before) / 5, tally.done
         print(f"{tally.done}/{total} requests, {rate:.0f}/s, {len(tally.faults)} faults", file=sys.stderr, flush=True)
@@ -122,7 +123,7 @@ async def _look(proxy: process.Proxy, crowd: Crowd, after: int) -> Snapshot:
 
 async def _show_responders(proxy: process.Proxy, look: Snapshot) -> None:
     if look.held["tasks"].get("combos responder"):
-        for stack in await proxy.inside("responders"):
+        for stack in await proxy.inside("responders", older=0, younger=float("inf")):
             print(f"  still running: {stack}")
 
 
