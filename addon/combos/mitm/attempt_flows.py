@@ -23,6 +23,7 @@ from yarl import URL
 
 from combos.core.facts import Headers
 from combos.engine.commands import OutboundRequest, Send
+from combos.mitm.internals import made_request, made_response
 
 MASK = b"****"
 _ATTRIBUTE = "combos_attempt"
@@ -61,19 +62,16 @@ def _make_request(outgoing: Outgoing) -> http.Request:
     url = URL(outgoing.request.url, encoded=True)
     host, port = url.host or "", url.port or 0
     shown = [(b"host", (url.host_port_subcomponent or "").encode()), *_shown(outgoing)]
-    return http.Request(
-        host=host,
-        port=port,
-        method=outgoing.request.method.encode(),
+    return made_request(
+        host,
+        port,
+        outgoing.request.method.encode(),
+        url.raw_path_qs.encode(),
+        b"HTTP/1.1",
+        http.Headers(shown),
+        outgoing.request.body,
+        time.time(),
         scheme=url.scheme.encode(),
-        authority=b"",
-        path=url.raw_path_qs.encode(),
-        http_version=b"HTTP/1.1",
-        headers=http.Headers(shown),
-        content=outgoing.request.body,
-        trailers=None,
-        timestamp_start=time.time(),
-        timestamp_end=time.time(),
     )
 
 
@@ -140,16 +138,8 @@ class AttemptFlow:
     def head(self, status: int, headers: Headers) -> None:
         """Note the head of the target's answer."""
         if self.flow.response is None:
-            self.flow.response = http.Response(
-                http_version=b"HTTP/1.1",
-                status_code=status,
-                reason=b"",
-                headers=http.Headers(headers),
-                content=b"",
-                trailers=None,
-                timestamp_start=time.time(),
-                timestamp_end=None,
-            )
+            self.flow.response = made_response(status, http.Headers(headers), time.time())
+            self.flow.response.data.content = b""
 
     def body(self, data: bytes) -> None:
         """Keep a bounded part of the answer's body."""

@@ -192,9 +192,18 @@ def made_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def made_request(
-    host: str, port: int, method: bytes, path: bytes, version: bytes, headers: Headers, body: bytes, now: float
+    host: str,
+    port: int,
+    method: bytes,
+    path: bytes,
+    version: bytes,
+    headers: Headers,
+    body: bytes,
+    now: float,
+    *,
+    scheme: bytes = b"http",
 ) -> Request:
-    """A plain HTTP request as it was read from a client.
+    """A request in origin form, as it was read from a client or goes to a target.
 
     Relied upon: `Request` holds all its fields in `data`, whose constructor does nothing but check their types. That
     check costs more than everything else that is done for a request at the listener.
@@ -204,7 +213,7 @@ def made_request(
         host=host,
         port=port,
         method=method,
-        scheme=b"http",
+        scheme=scheme,
         authority=b"",
         path=path,
         http_version=version,
