@@ -142,11 +142,11 @@ def _ledger_faults(home: Path, crowd: Crowd) -> list[str]:
 
 
 def _rows(home: Path) -> int:
-    for path in home.glob("*.sqlite*"):
-        if path.suffix in (".sqlite", ".sqlite3"):
-            with contextlib.closing(sqlite3.connect(path)) as connection:
-                found: int = connection.execute("SELECT count(*) FROM requests").fetchone()[0]
-                return found
+    """Rows of the ledger; none before the first is written."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        with contextlib.closing(sqlite3.connect(f"file:{home / 'usage.sqlite'}?mode=ro", uri=True)) as connection:
+            found: int = connection.execute("SELECT count(*) FROM requests").fetchone()[0]
+            return found
     return 0
 
 
