@@ -54,7 +54,9 @@ async def start(server: AdminServer, listen: tuple[str, int], *, reuse_port: boo
     except OSError as error:
         logger.warning(f"combos: no management on {listen[0]}:{listen[1]}: {error.strerror}")
     else:
-        logger.info(f"combos: dashboard on http://{host}:{port}/ (`ocx dashboard` opens it signed in)")
+        shown = f"[{host}]" if ":" in host else host
+        logger.info(f"combos: faster base URL http://{shown}:{port}/v1, without mitmproxy's modes")
+        logger.info(f"combos: dashboard on http://{shown}:{port}/ (`ocx dashboard` opens it signed in)")
         if (problem := server.token_problem) is not None:
             logger.warning(f"combos: management answers nobody: {problem.reason}; {problem.hint}")
 
