@@ -384,6 +384,15 @@ async def test_without_a_home_directory(tmp_path: Path, confdir: Path) -> None:
     assert code == 0, said
 
 
+async def test_a_folder_for_certificates_that_cannot_be_made(tmp_path: Path, confdir: Path) -> None:
+    """mitmproxy's own affair: it ends and names the folder."""
+    (tmp_path / "taken").touch()
+    code, said = await start(tmp_path / "taken", environ={"COMBOS_HOME": str(tmp_path)})
+    assert code == 1
+    assert f"File exists: '{tmp_path}/taken'" in said
+    assert not [name for name in content(tmp_path) if name != "taken"]
+
+
 # -- what earlier processes and other programs left
 
 
