@@ -143,11 +143,13 @@ def _ledger_faults(home: Path, crowd: Crowd) -> list[str]:
 
 def _rows(home: Path) -> int:
     """Rows of the ledger; none before the first is written."""
-    with contextlib.suppress(sqlite3.OperationalError):
-        with contextlib.closing(sqlite3.connect(f"file:{home / 'usage.sqlite'}?mode=ro", uri=True)) as connection:
+    address = f"file:{home / 'usage.sqlite'}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
             found: int = connection.execute("SELECT count(*) FROM requests").fetchone()[0]
             return found
-    return 0
+    except sqlite3.OperationalError:
+        return 0
 
 
 def _other_faults(proxy: process.Proxy, book: Book, looks: list[Snapshot]) -> list[str]:
