@@ -114,6 +114,9 @@ def report(case: Case, plain: Sample, addon: Sample) -> bool:
             f"  {name:7} {sample.rate:8.1f} req/s  p50 {sample.p50:7.2f} ms  p99 {sample.p99:7.2f} ms"
             f"  first {sample.first:7.2f} ms  CPU {sample.cpu_ms:6.2f} ms/req  errors {sample.errors}"
         )
+    # Where other work takes the processors away, this says more than the clock does.
+    if addon.cpu_ms:
+        print(f"  {'CPU, plain to combos':24} {plain.cpu_ms / addon.cpu_ms:6.2f}")
     good = plain.errors == addon.errors == 0
     for name, value, bound, holds in bounds(case, plain, addon):
         print(f"  {name:24} {value:6.2f}   bound {bound:8} {'ok' if holds else 'MISSED'}")

@@ -10,6 +10,7 @@ import pytest
 from mitmproxy import hooks
 from mitmproxy.addonmanager import AddonManager
 from mitmproxy.exceptions import AddonHalt
+from mitmproxy.log import AddLogHook, LegacyLogEvents, LogEntry
 from mitmproxy.proxy.layers.http import HttpRequestHook
 from mitmproxy.test import taddons, tflow
 
@@ -200,6 +201,38 @@ async def test_a_hook_may_make_its_own_arguments(manager: AddonManager) -> None:
         remembered.remove()
         del hooks.all_hooks[CombosTestHook.name]
     assert calls == [("given", "made")]
+
+
+async def test_log_records_wake_the_loop_only_for_somebody(manager: AddonManager) -> None:
+    class Logging:
+        def add_log(self, entry: object) -> None:
+            calls.append("add_log")
+
+    calls: list[str] = []
+    fired: list[logging.LogRecord] = []
+    handler = LegacyLogEvents(manager.master)
+    handler.emit = lambda record: fired.append(record)  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    remembered = RememberedHooks(manager)
+    try:
+        remembered.install()
+        logging.getLogger("combos").warning("not looked up yet")
+        manager.trigger(AddLogHook(LogEntry("x", "info")))
+        logging.getLogger("combos").warning("for nobody")
+        manager.add(Logging())
+        logging.getLogger("combos").warning("for somebody")
+        manager.trigger(AddLogHook(LogEntry("x", "info")))
+        logging.getLogger("combos").warning("for somebody")
+        remembered.remove()
+        manager.remove(manager.chain[-1])
+        logging.getLogger("combos").warning("as before")
+    finally:
+        remembered.remove()
+        logging.getLogger().removeHandler(handler)
+    assert [record.getMessage() for record in fired if record.name == "combos"] == [
+        "not looked up yet", "for somebody", "for somebody", "as before",
+    ]  # fmt: skip
+    assert calls == ["add_log"]
 
 
 async def test_afterwards_the_manager_is_as_it_was(manager: AddonManager) -> None:

@@ -6,6 +6,7 @@ the handling of errors are mitmproxy's.
 """
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
 
@@ -13,7 +14,7 @@ from mitmproxy.exceptions import AddonHalt
 from mitmproxy.flow import Flow
 from mitmproxy.hooks import Hook, UpdateHook
 
-from combos.mitm.internals import AddonManager, addon_chain, safecall, traverse
+from combos.mitm.internals import AddonManager, LegacyLogEvents, addon_chain, safecall, traverse
 
 type _Handler = Callable[..., Awaitable[None] | None]
 # One entry for each addon of the chain that handles the hook, with its sub-addons.
@@ -41,11 +42,23 @@ class RememberedHooks:
             remove=self._forgetting(manager.remove),
             clear=self._forgetting(manager.clear),
         )
+        for handler in _log_hooks():
+            handler.addFilter(self.is_log_wanted)
 
     def remove(self) -> None:
         """End: the manager is as it was."""
         for name in _REPLACED:
             vars(self._manager).pop(name, None)
+        for handler in _log_hooks():
+            handler.removeFilter(self.is_log_wanted)
+
+    def is_log_wanted(self, _record: logging.LogRecord) -> bool:
+        """Whether the hook for log records is to be fired: not when it is known that nobody handles it.
+
+        Firing it wakes the event loop once more for every record. Any thread may log, so nothing is looked up here; a
+        hook that is fired is.
+        """
+        return self._tables.get("add_log") != ()
 
     async def handle_lifecycle(self, event: Hook) -> None:
         """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does."""
@@ -126,3 +139,7 @@ class RememberedHooks:
                 self._tables.clear()
 
         return call
+
+
+def _log_hooks() -> list[LegacyLogEvents]:
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, LegacyLogEvents)]

@@ -20,6 +20,9 @@ from mitmproxy.connection import Client
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.http import Headers, HTTPFlow, Request, RequestData, Response
 from mitmproxy.http import ResponseData as ResponseFields
+
+# The handler that fires the deprecated hook `add_log` for every log record, through the event loop's wake-up call.
+from mitmproxy.log import LegacyLogEvents
 from mitmproxy.net.http.validate import parse_content_length
 
 # The marker of an option that nobody has set; what `--set` gave for an option that was not declared yet.
@@ -99,6 +102,7 @@ __all__ = [
     "HttpResponseHook",
     "HttpStream",
     "Layer",
+    "LegacyLogEvents",
     "Log",
     "NextLayer",
     "RequestProtocolError",
