@@ -1,38 +1,115 @@
-"""The bytes of an answer at the listener."""
+"""The bytes of an answer, and what becomes of the connection."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from aiohttp.test_utils import make_mocked_request
+from aiohttp import web
+from aiohttp.http import HttpVersion10, HttpVersion11
 
 from combos.admin.client_wire import ClientWire
+from combos.core.facts import Headers
 
 
-def written(status: int, reason: bytes, fields: Sequence[tuple[bytes, bytes]], more: Any = ()) -> bytes:
-    wire = ClientWire(make_mocked_request("GET", "/"), more)
-    wire.head(status, reason, fields, bodiless=False)
-    return b"".join(wire._pieces)
+class Transport:
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
 
 
-LENGTH = (b"content-length", b"2")
+class Request:
+    def __init__(self, *, keeps: bool = True, old: bool = False) -> None:
+        self.transport: Transport | None = Transport()
+        self.keep_alive = keeps
+        self.version = HttpVersion10 if old else HttpVersion11
+
+
+def wire_of(request: Request, more: Headers = ()) -> ClientWire:
+    return ClientWire(cast("web.BaseRequest", cast("Any", request)), more)
+
+
+LENGTH = (b"Content-Length", b"5")
+CHUNKED = (b"Transfer-Encoding", b"chunked")
+
+
+def test_what_goes_out_together_is_one_write() -> None:
+    request = Request()
+    wire = wire_of(request, ((b"vary", b"Origin"),))
+    wire.head(200, b"OK", [(b"x-a", b"b"), LENGTH], bodiless=False)
+    wire.chunk(b"")
+    wire.chunk(b"hello")
+    wire.end()
+    wire.flush()
+    wire.flush()
+    assert request.transport is not None
+    assert request.transport.sent == [b"HTTP/1.1 200 OK\r\nx-a: b\r\nContent-Length: 5\r\nvary: Origin\r\n\r\nhello"]
+    assert wire.keeps
+
+
+def test_chunks() -> None:
+    request = Request()
+    wire = wire_of(request)
+    wire.head(200, b"", [CHUNKED], bodiless=False)
+    wire.chunk(b"x" * 16)
+    wire.end()
+    wire.flush()
+    assert request.transport is not None
+    assert request.transport.sent[0].endswith(b"\r\n\r\n10\r\n" + b"x" * 16 + b"\r\n0\r\n\r\n")
 
 
 @pytest.mark.parametrize(
-    "field",
-    [(b"x-a", b"b\r\nx-hidden: yes"), (b"x-a\nx-hidden", b"yes"), (b"x-a", b"b\0c"), (b"x-a", b"b\rx-hidden: yes")],
+    ("old", "asks", "fields", "bodiless", "keeps", "line"),
+    [
+        (False, True, [LENGTH], False, True, None),
+        (False, True, [CHUNKED], False, True, None),
+        (False, True, [], True, True, None),
+        (False, True, [], False, False, b"close"),
+        (False, False, [LENGTH], False, False, b"close"),
+        (True, True, [LENGTH], False, True, b"keep-alive"),
+        (True, True, [], False, False, b"close"),
+        (True, False, [LENGTH], False, False, b"close"),
+    ],
 )
-def test_what_would_break_a_line_is_left_out(field: tuple[bytes, bytes]) -> None:
-    plain = written(200, b"OK", [LENGTH])
-    assert written(200, b"OK", [LENGTH, field]) == plain
-    assert written(200, b"OK", [LENGTH], (field,)) == plain
+def test_whether_the_connection_is_kept(
+    old: bool, asks: bool, fields: list[tuple[bytes, bytes]], bodiless: bool, keeps: bool, line: bytes | None
+) -> None:
+    request = Request(keeps=asks, old=old)
+    wire = wire_of(request)
+    wire.head(204 if bodiless else 200, b"", fields, bodiless=bodiless)
+    wire.flush()
+    assert request.transport is not None
+    said = [part for part in request.transport.sent[0].split(b"\r\n") if part.startswith(b"connection")]
+    assert (wire.keeps, said) == (keeps, [] if line is None else [b"connection: " + line])
 
 
-def test_a_reason_that_would_break_the_line_is_left_out() -> None:
-    assert written(200, b"OK\r\nx-hidden: yes", [LENGTH]) == written(200, b"", [LENGTH])
+def test_a_break_shows_no_end() -> None:
+    request = Request()
+    wire = wire_of(request)
+    wire.head(200, b"", [CHUNKED], bodiless=False)
+    wire.chunk(b"half")
+    transport = request.transport
+    assert transport is not None
+    wire.break_off()
+    assert transport.sent[0].endswith(b"4\r\nhalf\r\n")
+    assert (transport.closed, wire.keeps, wire.is_open) == (True, False, False)
+    wire.end()
+    wire.flush()
+    assert len(transport.sent) == 1
 
 
-def test_everything_else_is_written_as_it_is() -> None:
-    fields = [LENGTH, (b"Set-Cookie", b"a=\xe4; b"), (b"x-a", b"")]
-    expected = b"HTTP/1.1 404 Not here\r\ncontent-length: 2\r\nSet-Cookie: a=\xe4; b\r\nx-a: \r\n"
-    assert written(404, b"Not here", fields).startswith(expected)
+def test_nothing_is_written_to_a_client_that_is_gone() -> None:
+    request = Request()
+    wire = wire_of(request)
+    request.transport = None
+    wire.head(200, b"", [LENGTH], bodiless=False)
+    wire.flush()
+    wire.break_off()
+    assert not wire.is_open
