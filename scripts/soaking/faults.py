@@ -1,12 +1,11 @@
 """The faults of providers, one row each: how often, for which requests, and what is done. Healthy answers are a row."""
 
 import random
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import brotli
 from answers import busy, refused
+from codings import CODINGS, packed
 from known import CASES, Case
 from plans import EVENTS, JSON, LAST, Asked, Fate, Plan, answered, chunk, head, scattered, speech, streamed
 
@@ -79,24 +78,13 @@ def _several_ends(rng: random.Random, asked: Asked) -> Plan:
     return streamed(rng, plan, [*said.start(), *said.output(), *said.finish(), *said.finish()])
 
 
-def _packed(coding: str, body: bytes) -> bytes:
-    match coding:
-        case "gzip":
-            packer = zlib.compressobj(wbits=31)
-            return packer.compress(body) + packer.flush()
-        case "br":
-            return bytes(brotli.compress(body))
-        case _:
-            return zlib.compress(body)
-
-
 def _compressed(rng: random.Random, asked: Asked, *, cut: bool = False) -> Plan:
-    coding = rng.choice(("gzip", "br", "deflate"))
+    coding = rng.choice(CODINGS)
     said = speech(rng, asked)
     plan = Plan("", Fate.HOP if cut else Fate.OK, [], text=said.text)
     kind = EVENTS if asked.stream else JSON
     events = b"".join([*said.start(), *said.output(), *said.finish()])
-    body = _packed(coding, events if asked.stream else said.whole())
+    body = packed(coding, events if asked.stream else said.whole())
     if cut:
         body = body[: rng.randint(1, len(body) // 2)]
         # How much a decoder gives out of a half depends on its blocks.

@@ -2,12 +2,11 @@
 
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import brotli
+from codings import CodingError, unpacked
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\n\n|\n\r\n")
 
@@ -40,8 +39,8 @@ def heard(dialect: str, answer: Answer) -> Heard:
     if not answer.status:
         return Heard()
     try:
-        body = _unpacked(bytes(answer.body), answer.fields.get("content-encoding", ""))
-    except (zlib.error, brotli.error, ValueError):
+        body = unpacked(answer.fields.get("content-encoding", ""), bytes(answer.body))
+    except CodingError:
         return Heard(ending="cut" if not answer.clean else "silent", faults=["the body cannot be unpacked"])
     if answer.status >= 300:
         return Heard(
@@ -50,17 +49,6 @@ def heard(dialect: str, answer: Answer) -> Heard:
     if answer.fields.get("content-type", "text/event-stream").startswith("text/event-stream"):
         return _stream(dialect, body, answer)
     return _whole(dialect, body, answer)
-
-
-def _unpacked(body: bytes, coding: str) -> bytes:
-    match coding:
-        case "":
-            return body
-        case "gzip" | "deflate":
-            return zlib.decompressobj(wbits=47).decompress(body)
-        case "br":
-            return bytes(brotli.Decompressor().process(body))
-    raise ValueError(coding)
 
 
 def _error_faults(dialect: str, answer: Answer, body: bytes) -> list[str]:
