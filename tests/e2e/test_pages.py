@@ -85,6 +85,17 @@ async def test_a_name_that_was_rebound_to_this_machine_is_not_served(confdir: Pa
         assert case.calls == []
 
 
+async def test_a_whole_address_in_the_request_line_counts_and_not_the_host_field(confdir: Path) -> None:
+    case = Case(R, alpha=OK)
+    async with listener(confdir, case) as (_, port):
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", f"a@127.0.0.1:{port}", "[::1"):
+            refused = await asked(port, case, [], path=f"http://{host}/v1/responses")
+            assert refused.status in (400, 403), host
+        assert case.calls == []
+        own = await asked(port, case, [(b"Host", b"evil.example")], path=f"http://127.0.0.1:{port}/v1/responses")
+        assert own.status == 200
+
+
 async def test_two_hosts_are_one_too_many(confdir: Path) -> None:
     case = Case(R, alpha=OK)
     async with listener(confdir, case) as (_, port):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import aiohttp
 from aiohttp import web
 from aiohttp.http import HttpVersion11
+from yarl import URL
 
 from combos.admin.auth import Gate, is_own_host
 from combos.admin.client_wire import ClientWire
@@ -149,10 +150,13 @@ class _Answered(web.StreamResponse):
 def _target(request: web.BaseRequest) -> tuple[str, str]:
     """Path with query, and the host that was addressed. A request line with a whole address counts for both."""
     target = request.raw_path
-    if target.startswith("/"):
+    if target.startswith("/") or "://" not in target:
         return target, request.headers.get("Host", "")
-    url = request.rel_url
-    return url.raw_path_qs, url.authority if url.absolute else request.headers.get("Host", "")
+    try:
+        url = URL(target, encoded=True)
+        return url.raw_path_qs, url.authority
+    except ValueError:
+        return target, ""
 
 
 def _go_on(request: web.BaseRequest) -> None:
