@@ -4,10 +4,16 @@ import asyncio
 
 import pytest
 from mitmproxy import exceptions
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import Headers, HTTPFlow, Request, Response
 from mitmproxy.proxy.server import TimeoutWatchdog
 
-from combos.mitm.internals import connection_handler, keep_client_open
+from combos.mitm.internals import (
+    connection_handler,
+    keep_client_open,
+    made_headers,
+    made_request,
+    made_response,
+)
 from combos.mitm.writer import ResponseWriter
 from mitm.harness import (
     h1_client,
@@ -61,3 +67,23 @@ async def test_a_flow_can_be_killed_only_while_it_is_live(start: Start) -> None:
         await body_of(client)
     with pytest.raises(exceptions.ControlException):
         answering.flows[0].kill()
+
+
+def test_messages_made_without_checks_are_the_same_as_those_made_with_them() -> None:
+    fields = ((b"Host", b"h"), (b"x-a", b"1"), (b"x-a", b"2"))
+    lean = made_request("h", 80, b"POST", b"/v1?q", b"HTTP/1.1", made_headers(fields), b"body", 3.5)
+    full = Request("h", 80, b"POST", b"http", b"", b"/v1?q", b"HTTP/1.1", Headers(fields), b"body", None, 3.5, 3.5)
+    assert vars(lean).keys() == vars(full).keys()
+    assert vars(lean.data) == vars(full.data)
+    assert (lean.headers.get_all("X-A"), lean.pretty_url, lean.stream) == (["1", "2"], "http://h/v1?q", full.stream)
+    lean.headers["x-b"] = "3"
+    assert Request.from_state(lean.get_state()).headers == lean.headers
+
+
+def test_responses_made_without_checks_are_the_same_as_those_made_with_them() -> None:
+    lean = made_response(201, made_headers([(b"x-a", b"1")]), 3.5)
+    full = Response(b"HTTP/1.1", 201, b"", Headers([(b"x-a", b"1")]), None, None, 3.5, None)
+    assert vars(lean).keys() == vars(full).keys()
+    assert vars(lean.data) == vars(full.data)
+    lean.content = b"hello"
+    assert Response.from_state(lean.get_state()).content == b"hello"
