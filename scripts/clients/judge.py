@@ -13,6 +13,8 @@ from world import ACCOUNT
 from upstream import Seen
 
 _SECRETS = (OWN_KEY, LOGIN_KEY, ACCOUNT, "eyJhbGciOiAibm9uZSI", "chatgpt-account-id")
+TRIES = 200
+"""How often the log is looked at for a line that may still come, 50 ms apart."""
 _KEYS = {"messages": "x-api-key", "gemini": "x-goog-api-key"}
 
 
@@ -60,7 +62,7 @@ def _trail(stage: Stage, cell: Cell) -> None:
     """The log names each target as often as it was asked. Its last line may come after the client's end."""
     asked = Counter(request.name for request in _requests(stage, cell))
     named: Counter[str] = Counter()
-    for _ in range(200):
+    for _ in range(TRIES):
         lines = [line for line in list(stage.log) if f"combos: {cell.id}: " in line]
         named = Counter(re.findall(rf"({re.escape(cell.id)}-[ab])/m1 ", "\n".join(lines)))
         if named == asked:
