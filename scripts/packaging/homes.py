@@ -1,6 +1,7 @@
 """A home of its own for one way of installing, and a proxy that was started from it."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -8,10 +9,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from built import ROOT
 
-LIMIT_S = 60
+LIMIT_S = 120
 PROXY = "http://127.0.0.1:8080"
 FORGOTTEN = ("COMBOS_", "PIPX_", "UV_TOOL", "VIRTUAL_ENV", "PYTHON")
 
@@ -54,33 +56,44 @@ class Home:
 @contextmanager
 def proxy(home: Home, command: Sequence[str | Path]) -> Iterator[int]:
     """The port of a proxy that is ended by an interrupt, as a user does; without a word of failure in its log."""
+    ours, theirs = pty.openpty()  # a script of pipx takes no variable that would make it write at once
     process = subprocess.Popen(
         [str(part) for part in (*command, "-p", "0", "--set", "combos_admin_listen=")],
         env=home.environ,
         cwd=home.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
         start_new_session=True,
     )
-    assert process.stdout is not None
-    lines: list[str] = []
+    os.close(theirs)
+    screen = open(ours, "rb", buffering=0)  # noqa: SIM115 - closed below
     timer = threading.Timer(LIMIT_S, lambda: os.killpg(process.pid, signal.SIGKILL))
     timer.start()
+    said = b""
     try:
-        for line in process.stdout:
-            lines.append(line)
-            if "combos: serving" in line:
-                break
-        found = re.search(r"proxy listening at \S*?:(\d+)", "".join(lines))
-        assert found, "it did not start:\n" + "".join(lines)
+        while b"combos: serving" not in said and (more := read_screen(screen)):
+            said += more
+        found = re.search(rb"proxy listening at \S*?:(\d+)", said)
+        assert found, "it did not start:\n" + said.decode()
         yield int(found[1])
     finally:
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate()
+        while more := read_screen(screen):
+            said += more
+        process.wait()
         timer.cancel()
-    assert process.returncode == 0, "".join(lines) + rest
-    assert "Traceback" not in "".join(lines) + rest, rest
+        screen.close()
+    assert process.returncode == 0, said.decode()
+    assert b"Traceback" not in said, said.decode()
+
+
+def read_screen(screen: BinaryIO) -> bytes:
+    """What the program has written; nothing once it has ended."""
+    try:
+        return screen.read(65_536)
+    except OSError:
+        return b""
 
 
 def curl_line() -> str:

@@ -1,5 +1,10 @@
 """Which arguments `ocx run` hands to mitmproxy."""
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import click
@@ -41,14 +46,43 @@ def test_run_becomes_the_tool(flags: list[str], tool: str, monkeypatch: pytest.M
     result = CliRunner().invoke(main, ["run", *flags, "-p", "9090", "--set", "flow_detail=2"])
     assert result.exit_code == 0
     ((path, arguments),) = called
-    assert Path(path).name == arguments[0] == tool
+    assert path == arguments[0] == sys.executable
+    assert arguments[1:3] == ["-u", str(Path(sys.executable).with_name(tool))]
     assert arguments[-4:] == ["-p", "9090", "--set", "flow_detail=2"]
 
 
 def test_a_missing_tool_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.shutil, "which", lambda _: None)
     with pytest.raises(click.ClickException, match="mitmfoo was not found"):
-        module.find_tool("mitmfoo")
+        module.command_of("mitmfoo")
+
+
+def test_a_tool_that_is_on_the_path_only_is_started_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be of another environment, or no script at all."""
+    monkeypatch.setattr(module.shutil, "which", lambda name: f"/elsewhere/{name}")
+    assert module.command_of("mitmfoo") == ["/elsewhere/mitmfoo"]
+
+
+def test_log_lines_are_seen_when_they_are_written(tmp_path: Path, confdir: Path) -> None:
+    """Although they go into a pipe, and nobody has set a variable."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMBOS_", "PYTHON"))}
+    options = ["-p", "0", "--set", f"confdir={confdir}", "--set", "combos_admin_listen="]
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("ocx"), "run", *options],
+        env={**kept, "COMBOS_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    lost = threading.Timer(60, process.kill)
+    lost.start()
+    seen = next((line for line in process.stdout if "combos: serving" in line), "")
+    lost.cancel()
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert "built-in demonstration" in seen
+    assert process.returncode == 0
 
 
 def test_help_and_version() -> None:

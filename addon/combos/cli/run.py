@@ -31,13 +31,19 @@ def tool_arguments(arguments: Sequence[str]) -> list[str]:
     return ["-s", str(entry_file()), *listen, *arguments]
 
 
-def find_tool(name: str) -> str:
-    """The tool beside this interpreter, else on PATH. Raises `ClickException` when mitmproxy is not installed."""
+def command_of(name: str) -> list[str]:
+    """What starts the tool: that beside this interpreter, else on PATH. Raises `ClickException` when there is none.
+
+    Beside this interpreter it is a script, and is run unbuffered: log lines are seen when they are written, also in a
+    file or a journal. The variable for that does nothing in scripts of pipx, which ignore the environment.
+    """
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    if beside.exists():
+        return [sys.executable, "-u", str(beside)]
+    found = shutil.which(name)
     if found is None:
         raise click.ClickException(f"{name} was not found: install mitmproxy into the environment of ocx")
-    return found
+    return [found]
 
 
 @click.command(cls=Command, context_settings={"ignore_unknown_options": True, "help_option_names": ["-h", "--help"]})
@@ -51,9 +57,8 @@ def run(tool: str | None, arguments: tuple[str, ...]) -> None:
     ocx run -p 9090
     ocx run --web --set combos_config=~/combos.json
     """
-    name = tool or "mitmdump"
-    path = find_tool(name)
-    os.execv(path, [name, *tool_arguments(arguments)])  # noqa: S606 - replaces this process on purpose
+    command = [*command_of(tool or "mitmdump"), *tool_arguments(arguments)]
+    os.execv(command[0], command)  # noqa: S606 - replaces this process on purpose
 
 
 @click.command("addon-path", cls=Command)
