@@ -214,10 +214,6 @@ class EngineState:
         """The rotation of a combo in the configuration in force."""
         return self._rotations.setdefault(combo, RotationState())
 
-    def drop_rotation(self, combo: str) -> None:
-        """The combo's rotation and counts begin anew."""
-        self._rotations.pop(combo, None)
-
     def sweep(self, now: Now) -> int:
         """Drop what has expired; returns how many entries went."""
         stores = (self.cooldowns, self._affinity, self._issuers, self._responses, self._makers)
