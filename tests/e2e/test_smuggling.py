@@ -128,12 +128,25 @@ async def test_chunk_extensions_and_trailers_stay_here(name: str, confdir: Path)
     asked = Case(R, alpha=OK)
     async with entrance(confdir, name, asked) as (_, port):
         body = json.dumps(R.request(asked.model, stream=False)).encode()
-        # mitmproxy's own HTTP layer takes no trailers: it gives the connection up.
+        # mitmproxy's own HTTP layer takes no trailers: the next test.
         content = b"%x;a=b\r\n%s\r\n0;c=d\r\n%s\r\n" % (len(body), body, TRAILERS if name == "listener" else b"")
         (answer,) = await told(port, start(name, port, b"Transfer-Encoding: chunked", b"Trailer: X-Hidden") + content)
         assert answer.status == 200
         check_sent(asked.requests, body)
         assert asked.calls == ["alpha"]
+
+
+@pytest.mark.parametrize("name", ["base", "absolute"])
+async def test_a_client_that_sends_trailers_to_a_port_of_the_proxy_is_not_kept_waiting(
+    name: str, confdir: Path
+) -> None:
+    asked = Case(R, alpha=OK)
+    async with entrance(confdir, name, asked) as (on, port):
+        body = json.dumps(R.request(asked.model, stream=False)).encode()
+        content = b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, TRAILERS)
+        assert await told(port, start(name, port, b"Transfer-Encoding: chunked") + content) == []
+        assert asked.calls == []
+        assert (await on.ask(asked, stream=False)).status == 200
 
 
 WORDS = ("\r\nX-Hidden: yes", "\nX-Hidden: yes", "\0", "\r\n\r\nGET / HTTP/1.1\r\n", "\u010a\u010d", "\x85", "\u2028")

@@ -127,7 +127,11 @@ class StreamedHttpLayer(HttpLayer):
         if isinstance(event, ToStream):
             yield from self._route(event)
             return
-        yield from super()._handle_event(event)
+        try:
+            yield from super()._handle_event(event)
+        except NotImplementedError:
+            # Trailers, which mitmproxy's reader does not know: it would leave the client without an answer for ever.
+            yield CloseConnection(self.context.client)
         if self.window_waiters and isinstance(event, ConnectionEvent):
             self._wake_writers()
 
