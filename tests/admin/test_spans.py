@@ -81,6 +81,12 @@ def test_one_span_per_request_and_a_child_per_attempt() -> None:
     assert second.attributes["server.port"] == 443
 
 
+def test_what_an_upstream_says_is_in_no_span() -> None:
+    said = "Incorrect API key provided: canary-0123456789"
+    made = spans_of(turn(failure(error_message=said, result=said), attempt(1, "beta", "m2")))
+    assert "canary" not in repr([(one.name, one.status, one.attributes) for one in made])
+
+
 def test_times_are_those_of_the_record() -> None:
     root, first, _ = spans_of(turn())
     assert (root.start_ns, root.end_ns) == ((AT - 3_000) * 10**6, AT * 10**6)

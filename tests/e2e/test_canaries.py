@@ -22,8 +22,8 @@ from combos.cli.main import main as cli
 from e2e.proxyprocess import ProxyProcess, mitmdump
 from mitm.test_management import free_port
 from rawclient import Answer, ask
-from rawserver import Again, Connection, RawServer, Request, closed_port, response
-from wires import WIRES, R, Wire
+from rawserver import Again, Connection, RawServer, Request, closed_port, event_stream, response
+from wires import WIRES, R, Wire, sse
 
 
 def canary(owner: str) -> str:
@@ -64,6 +64,7 @@ def configuration(origin: str, token_file: Path, dead: int) -> dict[str, Any]:
         "azure": provider(origin, "azure", "azure-openai", apiKey=canary("azure")),
         "away": provider(origin, "away", apiKey=canary("alpha"), proxy=f"http://u:{canary('egress')}@127.0.0.1:{dead}"),
         "own": provider(origin, "own", authMode="forward"),
+        "live": provider(origin, "live", apiKey=canary("live")),
         "judge": {
             **provider(
                 origin, "judge", "jev-decision", apiKey=canary("judge"), defaultModel="tev1:4b", reasoningEfforts=[]
@@ -71,7 +72,7 @@ def configuration(origin: str, token_file: Path, dead: int) -> dict[str, Any]:
             "baseUrl": f"{origin}/judge/systemone",
         },
     }
-    failing = [name for name in providers if name not in ("own", "judge")]
+    failing = [name for name in providers if name not in ("own", "judge", "live")]
     targets = [{"provider": name, "model": "m"} for name in failing]
     return {
         "providers": providers,
@@ -79,10 +80,15 @@ def configuration(origin: str, token_file: Path, dead: int) -> dict[str, Any]:
             "ends-well": {"targets": [*targets, {"provider": "own", "model": "well"}]},
             "ends-badly": {"targets": targets[::-1]},
             "decided": {"targets": targets[:2], "strategy": "jev", "decisionProvider": "judge"},
+            "streamed": {"targets": [{"provider": "live", "model": "m"}, targets[0]]},
             **{f"only-{name}": {"targets": [{"provider": name, "model": "m"}]} for name in failing},
         },
         "apiKeys": [canary("admission")],
     }
+
+
+REPEATED = "repeated in a stream"
+"""A stream is not changed: what a target writes in one is seen by the client, and is in the body of its flow alone."""
 
 
 class Echo:
@@ -99,6 +105,10 @@ class Echo:
             connection.writer.write(R.answers("done", stream=json.loads(request.body).get("stream") is True))
             return
         shown = [value for _, value in request.headers if OWN.search(value)]
+        if name == "live":
+            event = {"type": "error", "code": "server_error", "message": f"{REPEATED}: {shown}"}
+            connection.writer.write(event_stream(sse(event)))
+            return
         status = {"alpha": 401, "pool": 429, "variable": 500, "google": 403, "azure": 404}.get(name, 503)
         said = {"error": {"message": f"refused: {b' '.join(shown).decode('latin-1')}", "code": "invalid_api_key"}}
         echoes = [(b"WWW-Authenticate", b"Bearer " + value) for value in shown]
@@ -203,6 +213,7 @@ ALLOWED = {
     "field": {canary("field")},
     "google": {canary("google")},
     "azure": {canary("azure")},
+    "live": {canary("live")},
     "own": MINE - {CALLER_QUERY, canary("caller-proxy")},
     "judge": {canary("judge")},
 }
@@ -237,13 +248,8 @@ async def test_no_credential_is_found_where_it_does_not_belong(tmp_path: Path, c
 
 def on_combos() -> list[str]:
     names = ("alpha", "pool", "variable", "token", "field", "google", "azure", "away")
-    return [
-        "combo/ends-well",
-        "combo/ends-badly",
-        "combo/decided",
-        *(f"combo/only-{name}" for name in names),
-        "alpha/m",
-    ]
+    several = ("combo/ends-well", "combo/ends-badly", "combo/decided", "combo/streamed")
+    return [*several, *(f"combo/only-{name}" for name in names), "alpha/m"]
 
 
 def check_flows(path: Path) -> None:
@@ -257,4 +263,7 @@ def check_flows(path: Path) -> None:
         got = b"" if response_ is None else repr(response_.headers).encode() + (response_.raw_content or b"")
         noted = json.dumps([flow.metadata, flow.comment, str(flow.error)]).encode()
         assert owners(sent) <= (set() if is_attempt else MINE | {canary("admin")})
+        if REPEATED.encode() in got:
+            assert owners(got) == {canary("live")}
+            got = b""
         assert owners(got + noted + (flow.request.raw_content or b"")) == set()
