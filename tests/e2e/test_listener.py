@@ -5,6 +5,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from mitmproxy.http import HTTPFlow, Response
 
 import stage as entrances
+from combos.admin.usage_record import usage_document
 from rawclient import Answer, answer_of, request_bytes, talk
 from rawserver import LAST_CHUNK, Close, Pairs, Send, Signal, Stall, chunk, event_head
 from stage import Case, Stage, stage, until
@@ -91,7 +93,10 @@ async def recorded(
         flows = [flow for flow in on.flows if flow.request.port == on.port]
         attempts = [flow for flow in on.flows if flow not in flows]
         assert len(flows) == 1
-        return [(shown(flow, made, ports, numbers), hooks.of(flow)) for flow in (*flows, *attempts)]
+        assert made.record is not None
+        row = usage_document(replace(made.record, id=""), on.service.config.registry, 0)
+        rows = json.dumps(row, indent=1).replace(made.id, "CASE").splitlines()
+        return [(shown(flow, made, ports, numbers), hooks.of(flow)) for flow in (*flows, *attempts)] + [(rows, [])]
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -104,7 +109,7 @@ async def test_a_request_is_recorded_as_at_a_port_of_the_proxy(
 
     there = await recorded(confdir, "proxy", monkeypatch, made(), stream=stream)
     here = await recorded(confdir, "listener", monkeypatch, made(), stream=stream)
-    assert len(here) == 3
+    assert len(here) == 4, "the request, its two attempts, its row in the ledger"
     assert here[0][1] == ["requestheaders", "request", "responseheaders", "response"]
     for (mine, fired), (theirs, fired_there) in zip(here, there, strict=True):
         assert fired == fired_there
@@ -378,3 +383,14 @@ async def test_a_stream_in_the_making_ends_when_the_listener_is_turned_off(confd
         rest = await asyncio.wait_for(client.reader.read(), 10)
         assert not rest.endswith(LAST_CHUNK)
         await until(lambda: not on.server.live)
+
+
+async def test_ocx_local_serves_models_too(confdir: Path) -> None:
+    """Through the proxy, the name of the management leads to the listener: it serves the same there."""
+    case = Case(C, alpha=C.answers("alpha-ok", stream=False))
+    async with stage(confdir, case) as on:
+        body = json.dumps(C.request(case.model, stream=False)).encode()
+        message = request_bytes("POST", "http://ocx.local/v1/chat/completions", [(b"Host", b"ocx.local")], body)
+        async with talk(on.proxy.port, message) as client:
+            assert b"alpha-ok" in (await answer_of(client)).body
+        assert case.calls == ["alpha"]

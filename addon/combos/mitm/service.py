@@ -97,16 +97,17 @@ class Service:
             self.pooled, lambda: self.now(), self._finished, self.decider.answer, lambda: self.settings.response_headers
         )
         self.shared = SharedState(self.state, lambda: self.now().mono_ms)
+        self.books.shares = lambda: self.shared.is_connected
         for adopt in (self.state.reconcile, self.shared.follow):
             adopt(config.registry)
             config.subscribe(adopt)
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
         """What answers the flow. `origin` is the host the client addressed, None when that was the proxy itself."""
-        registry = self.config.registry
+        registry, mark = self.config.registry, self.mark.encode()
         if not self.admits(flow):
             return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
-        if self.mark in ",".join(flow.request.headers.get_all(LOOP_HEADER.decode())):
+        if any(name.lower() == LOOP_HEADER and mark in value for name, value in flow.request.headers.fields):
             return refuse_with(errors.loop_detected(), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
         request = replayed(self._turn_request(flow, recognised, client), self.state, self.now())
