@@ -116,6 +116,9 @@ def test_what_a_scrape_reads(world: World) -> None:
     place = {"provider": "alpha", "model": "m1"}
     assert world.value("combos_target_cooldown_until_timestamp_seconds", **place) == (AT + 60_000) / 1000
     assert world.value("combos_usage_records_lost_total") == 0
+    assert world.value("combos_shared_state_connected") is None
+    world.books.shares = lambda: True
+    assert world.value("combos_shared_state_connected") == 1
 
 
 def test_looks_at_the_configuration_are_counted(world: World) -> None:

@@ -113,6 +113,9 @@ class Sources(LiveSources):
     def lost(self) -> int:
         return 3
 
+    def shared_state(self) -> bool | None:
+        return False
+
 
 def watched() -> Metrics:
     metrics = Metrics()
@@ -127,6 +130,7 @@ def test_what_is_read_at_a_scrape() -> None:
     assert value(metrics, "combos_budget_exhausted", kind="providers", name="alpha") == 1
     assert value(metrics, "combos_budget_exhausted", kind="combos", name="main") == 0
     assert value(metrics, "combos_usage_records_lost_total") == 3
+    assert value(metrics, "combos_shared_state_connected") == 0
 
 
 def test_a_target_cools_until_the_last_combo_lets_it_go() -> None:

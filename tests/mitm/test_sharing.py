@@ -63,6 +63,11 @@ async def test_nothing_is_shared_before_the_start_or_without_an_address(server: 
         made.start()
         assert world.state.journal is not None
         await until(lambda: len(groups(server)) == 1)
+        await until(lambda: made.is_connected is True)
+        server.kill()
+        await until(lambda: made.is_connected is False)
+        made.configure(None)
+        assert made.is_connected is None
 
 
 async def test_the_option_can_change_at_any_time(server: RedisServer) -> None:

@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 
 
 class Books(LiveSources):
-    """The books of one process. `now` is its clock; the ledger lies beside the configuration."""
+    """The books of one process. `now` is its clock; the ledger lies beside the configuration. The host puts into
+    `shares` whether the server of the shared state is reached."""
 
     def __init__(self, live: LiveConfig, state: EngineState, now: Callable[[], Now]) -> None:
         self._live = live
@@ -37,6 +38,7 @@ class Books(LiveSources):
         self.ledger = Ledger(live.path.parent / LEDGER_NAME, lambda: live.registry.config.usage_ledger_max_bytes)
         self.metrics = Metrics()
         self.metrics.watch(LiveCollector(self))
+        self.shares: Callable[[], bool | None] = lambda: None
         self._spans: Spans | None = None
         self._note_loaded()
         live.observe(self._configuration)
@@ -108,6 +110,10 @@ class Books(LiveSources):
     def lost(self) -> int:
         """Records that were not written."""
         return self.ledger.lost
+
+    def shared_state(self) -> bool | None:
+        """Whether the server of the shared state is reached; None when nothing is shared."""
+        return self.shares()
 
     def _note_loaded(self) -> None:
         """The first configuration came into force before anybody could observe it."""

@@ -161,6 +161,11 @@ class LiveCollector(Collector):
         lost = CounterMetricFamily("combos_usage_records_lost", "Records that could not be written.")
         lost.add_metric((), self._sources.lost())
         yield lost
+        connected = self._sources.shared_state()
+        if connected is not None:
+            yield GaugeMetricFamily(
+                "combos_shared_state_connected", "1 while the server of the shared state is reached.", int(connected)
+            )
 
 
 class LiveSources(Protocol):
@@ -174,6 +179,9 @@ class LiveSources(Protocol):
 
     def lost(self) -> int:
         """Records that were not written."""
+
+    def shared_state(self) -> bool | None:
+        """Whether the server of the shared state is reached; None when nothing is shared."""
 
 
 def cooling(state: EngineState, registry: Registry, now: Now) -> dict[tuple[str, str], int]:

@@ -29,7 +29,7 @@ class SharedState:
         self._is_started = False
         self._sharing: Sharing | None = None
         self._link: StateLink | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def configure(self, address: StateAddress | None) -> None:
         """Share through this server from now on; None: with nobody. What is known so far is taken along."""
@@ -50,6 +50,11 @@ class SharedState:
         self._is_started = True
         self._restart()
 
+    @property
+    def is_connected(self) -> bool | None:
+        """Whether the server is reached; None when nothing is shared."""
+        return None if self._link is None else self._link.is_connected
+
     def sweep(self) -> None:
         """Drop what is over."""
         if self._sharing is not None:
@@ -58,17 +63,14 @@ class SharedState:
     async def close(self) -> None:
         """Let go of the server. Everybody keeps what they know."""
         self._is_started = False
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        self._leave()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _restart(self) -> None:
         if not self._is_started:
             return
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+        self._leave()
         if self._address is None:
             self._state.journal = self._sharing = self._link = None
             return
@@ -79,7 +81,14 @@ class SharedState:
             self._sharing = Sharing(self._state, secrets.token_hex(8), self._now_ms, self._wake)
             self._state.journal = self._sharing
         self._link = StateLink(self._address, self._group, self._sharing)
-        self._task = create_task(self._link.run(), name="combos shared state", keep_ref=True)
+        task = create_task(self._link.run(), name="combos shared state", keep_ref=True)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _leave(self) -> None:
+        """Links that are left still have to close their connections."""
+        for task in self._tasks:
+            task.cancel()
 
     def _wake(self, is_urgent: bool) -> None:
         if self._link is not None:
