@@ -6,7 +6,7 @@ import pytest
 
 from combos.core.config import config_warnings, save_problems
 from combos.core.config_rules import RULES, SAVE_RULES, WARNINGS
-from configs import combo, config, document, problems, provider
+from configs import combo, config, document, problems, provider, with_provider
 
 ROW = provider(adapter="jev-decision", baseUrl="https://x.example/systemone", defaultModel="d")
 
@@ -91,3 +91,32 @@ def test_warnings() -> None:
 
 def test_a_healthy_configuration_has_no_warnings() -> None:
     assert config_warnings(config()) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("requestPacing", {"requestsPerMinute": 1}),
+        ("upstreamHttpVersion", "http2"),
+        ("modelDefaultReasoningEfforts", {"m": "low"}),
+        ("pinnedReasoningEffort", "low"),
+    ],
+)
+def test_a_providers_setting_without_effect_is_a_warning(key: str, value: Any) -> None:
+    made = config(with_provider(**{key: value}))
+    assert [(found.path, found.message) for found in config_warnings(made)] == [
+        (f"providers.alpha.{key}", "is kept and has no effect here")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("port", 9000), ("hostname", "0.0.0.0"), ("blockedModelRedirects", {"old": "new"})]
+)
+def test_a_setting_without_effect_is_a_warning(key: str, value: Any) -> None:
+    made = config(document(**{key: value}))
+    assert [found.path for found in config_warnings(made)] == [key]
+
+
+def test_what_is_written_as_it_would_be_anyway_is_no_warning() -> None:
+    usual = with_provider(upstreamHttpVersion="auto") | {"port": 10100, "hostname": "127.0.0.1"}
+    assert config_warnings(config(usual)) == ()

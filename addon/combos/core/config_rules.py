@@ -21,7 +21,7 @@ from combos.core.config_provider_rules import (
     public_names,
 )
 from combos.core.config_top_rules import account_namespaces, default_provider, exempt_hosts, origins
-from combos.core.config_types import near_miss
+from combos.core.config_types import ConfigModel, near_miss
 from combos.core.config_view import ConfigView, Rule
 from combos.core.errors import ConfigProblem
 from combos.core.names import TYPESAFE_PROVIDER
@@ -63,6 +63,30 @@ def configured_targets(view: ConfigView) -> Iterator[ConfigProblem]:
                 yield problem(path, f"is not a configured provider, so this target is never used{near}")
 
 
+# Key in the file and attribute of what is read for the sake of files that another program wrote.
+_IDLE = (("port", "port"), ("hostname", "hostname"), ("blockedModelRedirects", "blocked_model_redirects"))
+_IDLE_OF_PROVIDERS = (
+    ("requestPacing", "request_pacing"),
+    ("upstreamHttpVersion", "upstream_http_version"),
+    ("modelDefaultReasoningEfforts", "model_default_reasoning_efforts"),
+    ("pinnedReasoningEffort", "pinned_reasoning_effort"),
+)
+
+
+def idle_settings(view: ConfigView) -> Iterator[ConfigProblem]:
+    """Settings that are kept for other programs and do nothing here are left at their defaults."""
+    yield from _idle((), view.config, _IDLE)
+    for name, row in view.providers.items():
+        yield from _idle(("providers", name), row, _IDLE_OF_PROVIDERS)
+
+
+def _idle(path: tuple[str, ...], written: ConfigModel, keys: tuple[tuple[str, str], ...]) -> Iterator[ConfigProblem]:
+    for key, name in keys:
+        usual = type(written).model_fields[name].get_default(call_default_factory=True)
+        if getattr(written, name) != usual:
+            yield problem((*path, key), "is kept and has no effect here")
+
+
 RULES: tuple[tuple[str, Rule], ...] = (
     ("provider names", provider_names),
     ("provider destinations", destinations),
@@ -94,6 +118,7 @@ SAVE_RULES: tuple[tuple[str, Rule], ...] = (
 WARNINGS: tuple[tuple[str, Rule], ...] = (
     ("configured targets", configured_targets),
     ("effective budgets", effective_budgets),
+    ("idle settings", idle_settings),
     *SAVE_RULES,
 )
 
