@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from combos.core.facts import TransportFault
-from combos.engine.commands import Break, Commit, Discard, End, Relay
+from combos.engine.commands import Break, Commit, Discard, End, Limit, Relay
 from combos.engine.events import ChunkReceived, ClientGone, Ended, Failed, HeadReceived, Started
 from combos.engine.record import Outcome
 from combos.engine.request import TurnOptions
@@ -98,6 +98,48 @@ def test_the_last_failure_of_an_exhausted_combo_is_relayed_unchanged() -> None:
     play >> Failed(0, TransportFault.CLOSED) << ends() << finishes(Outcome.EXHAUSTED)
     play.done()
     assert world.cooling() == {"alpha/m1": 60_000}
+
+
+def limits_of(play: Play) -> list[int]:
+    """The idle limits that were set, in order."""
+    return [command.idle_ms for command in play.log if isinstance(command, Limit)]
+
+
+@pytest.mark.parametrize("last", [completed(), failed("server_is_overloaded")], ids=["success", "failure"])
+def test_an_answer_that_has_said_how_it_ended_is_not_waited_for_as_for_output(world: World, last: bytes) -> None:
+    """A target may keep its connection open after that: the client is not to hang with it for minutes."""
+    play = committed(world, last)
+    assert limits_of(play) == [10_000]
+    play >> Failed(0, TransportFault.IDLE_TIMEOUT) << ends()
+    play << finishes(Outcome.SUCCESS if last == completed() else Outcome.CUT)
+    assert play.done().attempts[0].result == ("completed" if last == completed() else "failed after output")
+
+
+def test_what_follows_the_end_within_the_limit_is_given(world: World) -> None:
+    play = committed(world, completed()) >> ChunkReceived(0, b": bye\n\n") << relays(b": bye\n\n")
+    play >> Ended(0) << ends() << finishes(Outcome.SUCCESS)
+    play.done()
+    assert limits_of(play) == [10_000]
+
+
+def test_an_answer_that_ends_in_its_first_bytes_is_not_waited_for_either(world: World) -> None:
+    play = started(world, b"".join(ok())) << commits(0) << relays(b"".join(ok()))
+    assert limits_of(play) == [10_000]
+    play >> Failed(0, TransportFault.IDLE_TIMEOUT) << ends() << finishes(Outcome.SUCCESS)
+    play.done()
+
+
+def test_a_failure_that_is_given_live_is_not_waited_for_either(world: World) -> None:
+    bad = failed("cyber_policy")
+    play = started(world, created(), bad) << commits(0) << relays(created() + bad)
+    assert limits_of(play)[-1] == 10_000
+    play >> Failed(0, TransportFault.IDLE_TIMEOUT) << ends() << finishes(Outcome.TERMINAL)
+    play.done()
+
+
+def test_a_shorter_limit_of_the_user_stays() -> None:
+    world = World(config(), options=TurnOptions(idle_ms=2_000))
+    assert limits_of(committed(world, completed())) == [2_000]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ CONNECT_TIMEOUT_MS = 10_000  # a host that does not accept within this is down
 HEAD_TIMEOUT_MS = 200_000  # non-streaming reasoning models answer after minutes
 IDLE_TIMEOUT_MS = 300_000  # longest silence before and between output
 TIMEOUT_MAX_MS = 3_600_000  # an hour: anything longer is a typing mistake
+ENDED_IDLE_MS = 10_000  # an answer that has said how it ended: usage and a last chunk follow at once, or nothing does
 FIRST_OUTPUT_TIMEOUT_MAX_MS = 600_000  # firstOutputTimeoutMs: hop when the head came but no output did
 HEDGE_MAX_MS = 600_000  # hedgeAfterMs: a second target is asked when the first is silent this long
 

@@ -52,6 +52,7 @@ class Attempt:
         self.ordinal = record.ordinal
         self.pick = pick
         self.record = record
+        self.idle_ms = idle_ms
         self._silence = Silence(record.started_ms, idle_ms)
         self.settled = False
         """Whether the committed stream has been accounted for."""

@@ -7,6 +7,7 @@ be given.
 from combos.core.config_provider import AuthMode
 from combos.core.errors import ProxyError, transport_failure
 from combos.core.facts import Dialect, Headers, Now, TransportFault
+from combos.core.limits import ENDED_IDLE_MS
 from combos.core.transport import transport_message
 from combos.engine.attempt import Attempt
 from combos.engine.commands import AttemptEnded, Break, Command, Commit, Discard, End, Finish, Limit, Relay, Reply
@@ -74,6 +75,10 @@ class Delivery:
         facts = self.request.facts
         return with_requested_model(data, facts.model) if facts.dialect is Dialect.RESPONSES else data
 
+    def let_end(self, attempt: Attempt) -> None:
+        """The owner has said how it ended: one that stays open is not waited for as for output."""
+        self.out.append(Limit(attempt.ordinal, min(attempt.idle_ms, ENDED_IDLE_MS)))
+
     def end_stream(self, attempt: Attempt, outcome: Outcome, now: Now, *, early: bool = False) -> None:
         """The owner's answer is complete, or ended with a failure that the client can read. `early`: the exchange
         is still open and of no further use."""
@@ -119,6 +124,8 @@ class Delivery:
                 attempt.settled = True
                 self.commit(attempt, status, headers, held, now)
                 self.out.append(Limit(attempt.ordinal, idle_ms))
+                if attempt.terminal is not None:
+                    self.let_end(attempt)
             case Whole():
                 self.reply(attempt, given, outcome, now)
             case Lost(error=error, retry_after=retry_after):

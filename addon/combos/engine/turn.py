@@ -94,6 +94,7 @@ class Turn:
             return self._client.take()
         if not owner.settled and owner.terminal is not None:
             self._accounts.settle(owner, now)
+            self._client.let_end(owner)
         self._accounts.keep(owner, now)
         if data:
             self._client.out.append(Relay(data))
@@ -307,6 +308,7 @@ class Turn:
             attempt.record.first_output_ms = now.mono_ms
         if attempt.terminal is not None:
             self._accounts.settle(attempt, now)
+            self._client.let_end(attempt)
         if ready.complete:
             self._close_stream(attempt, now)
 
@@ -365,8 +367,6 @@ class Turn:
                 self._close_stream(attempt, now)
             case Failed(fault=fault):
                 self._owner_failed(attempt, fault, now)
-            case _:
-                pass
 
     def _owner_failed(self, attempt: Attempt, fault: TransportFault, now: Now) -> None:
         if not attempt.settled:
