@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from combos.core.cooldown import cooldown_for
@@ -23,3 +25,10 @@ def test_clients_read_a_sentence(fault: TransportFault) -> None:
     assert transport_message(fault).endswith(".")
     assert transport_facts(fault).status == (504 if fault is TransportFault.IDLE_TIMEOUT else 502)
     assert transport_facts(fault).fault is fault
+
+
+@pytest.mark.parametrize("fault", [TransportFault.RESET, TransportFault.TRUNCATED, TransportFault.IDLE_TIMEOUT])
+def test_what_breaks_an_answer_is_said_in_words_that_clients_repeat_after(fault: TransportFault) -> None:
+    """opencode asks again when a failure within a stream reads like a lost connection, and gives up otherwise."""
+    words = re.compile(r"connection lost|\bconnection timed out\b", re.IGNORECASE)
+    assert words.search(transport_message(fault))

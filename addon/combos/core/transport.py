@@ -21,6 +21,7 @@ class FaultRow:
     sentence: str
 
 
+# What can break an answer that has begun says so in words that clients go by when they decide whether to ask again.
 FAULTS: tuple[FaultRow, ...] = (
     FaultRow(TransportFault.REFUSED, 502, "The upstream refused the connection."),
     FaultRow(TransportFault.DNS, 502, "The upstream's name could not be resolved."),
@@ -28,10 +29,10 @@ FAULTS: tuple[FaultRow, ...] = (
     FaultRow(TransportFault.CONNECT_TIMEOUT, 502, "Connecting to the upstream took too long."),
     FaultRow(TransportFault.CONNECT_FAILED, 502, "The upstream could not be reached."),
     FaultRow(TransportFault.HEAD_TIMEOUT, 502, "The upstream did not begin to answer in time."),
-    FaultRow(TransportFault.RESET, 502, "The upstream reset the connection."),
+    FaultRow(TransportFault.RESET, 502, "Connection lost: the upstream reset the connection."),
     FaultRow(TransportFault.CLOSED, 502, "The upstream closed the connection before it answered."),
-    FaultRow(TransportFault.IDLE_TIMEOUT, 504, "The upstream fell silent before its answer was complete."),
-    FaultRow(TransportFault.TRUNCATED, 502, "The upstream's answer ended before it was complete."),
+    FaultRow(TransportFault.IDLE_TIMEOUT, 504, "Connection timed out: the upstream fell silent within its answer."),
+    FaultRow(TransportFault.TRUNCATED, 502, "Connection lost: the upstream's answer ended before it was complete."),
     FaultRow(TransportFault.MALFORMED, 502, "The upstream's answer was malformed."),
     FaultRow(TransportFault.TOO_LARGE, 502, "The upstream's answer was larger than this proxy accepts."),
     FaultRow(TransportFault.SELF_LOOP, 502, "The target's address leads back to this proxy."),
