@@ -1,6 +1,8 @@
 """The pool: which connections are kept, which are closed, and which dead ones are replaced."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -158,6 +160,34 @@ async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream
             await asyncio.sleep(0)
         assert await exchange(upstream, outbound(server.url)) == (200, b"{}")
         assert server.connections == 2
+
+
+async def test_a_pooled_connection_keeps_nothing_of_the_request_that_opened_it(upstream: Upstream) -> None:
+    """Its callbacks remember in which task it was opened, and a cancelled task remembers where it was."""
+
+    class Flow:
+        pass
+
+    flows: list[weakref.ref[Flow]] = []
+    answered = asyncio.Event()
+
+    async def ask(url: str) -> None:
+        flow = Flow()
+        flows.append(weakref.ref(flow))
+        await exchange(upstream, outbound(url))
+        answered.set()
+        await asyncio.Event().wait()
+
+    async with RawServer(SERVE) as server:
+        task = asyncio.create_task(ask(server.url))
+        await answered.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        del task
+        gc.collect()
+        assert flows[0]() is None
+        await exchange(upstream, outbound(server.url))
+        assert server.connections == 1
 
 
 async def test_the_local_address_is_used() -> None:

@@ -102,6 +102,11 @@ class Watch:
         """Raises `UpstreamFault` for an address that this try may not be sent to."""
         guard.admit(host, port, allow_private=self.allow_private, only_private=self.only_private)
 
+    def forget_maker(self) -> None:
+        """The try is over. The callbacks of its connection keep this object as long as the connection lives, and with
+        it the clock, the task and, where that was cancelled, everything that stood in its frames."""
+        self.on_connected = _nobody_waits
+
     def abort(self) -> None:
         """Close the socket now, whatever still waits to be written to it."""
         if self.protocol is not None:
@@ -117,6 +122,10 @@ class Watch:
         """Address and port of the other end, once connected."""
         transport = None if self.protocol is None else self.protocol.transport
         return None if transport is None else peer_of(transport.get_extra_info("peername"))
+
+
+def _nobody_waits() -> None:
+    """Told instead of a clock that has been stopped."""
 
 
 # Holds the try that the current task is in: aiohttp offers no per-request argument that reaches `connect`.

@@ -148,6 +148,7 @@ class Upstream:
             raise
         finally:
             clock.stop()
+            watch.forget_maker()
             CURRENT_WATCH.reset(token)
         return _admitted(answer, plan)
 
