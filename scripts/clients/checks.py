@@ -25,7 +25,7 @@ BIN = ROOT / ".venv" / "bin"
 CLIENTS = ROOT / ".venv" / "clients" / "node_modules" / ".bin"
 _LISTENING = re.compile(r"proxy listening at \S*?:(\d+)")
 _BAD = ("Traceback", "Addon error", "The response of flow")
-LIMIT_S = 90
+LIMIT_S = 180
 
 
 class CheckError(AssertionError):
