@@ -63,8 +63,8 @@ def shown(flow: HTTPFlow, case: Case, ports: Mapping[int, str], numbers: dict[st
     state: dict[str, Any] = dict(flow.get_state())
     numbers.setdefault(state["id"], f"flow {len(numbers)}")
     for side in ("client_conn", "server_conn"):
-        for name in ("id", "peername", "sockname"):
-            state[side] = {**state[side], name: bool(state[side][name])}
+        kept = {name: state[side][name] for name in state[side].keys() - {"timestamp_end"}}  # the client may be gone
+        state[side] = kept | {name: bool(kept[name]) for name in ("id", "peername", "sockname")}
     text = json.dumps(_timeless(state), default=repr, sort_keys=True, indent=1)
     for number, name in numbers.items():
         text = text.replace(number, name).replace(number[:8], name)
