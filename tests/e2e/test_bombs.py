@@ -22,6 +22,8 @@ from rawserver import LAST_CHUNK, Send, chunk, event_head, response
 from stage import Case, document_of, stubs
 from wires import WIRES, C, M, R, Wire
 
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+
 MIB = 1024 * 1024
 ROOM_KB = 400 * 1024
 """Kilobytes that the process may grow by. Every bomb unfolds to more than twice that."""
