@@ -44,7 +44,8 @@ def test_notes_are_in_no_flow_file_and_no_copy() -> None:
     assert claims.is_at_listener(flow)
     assert "combos" not in str(flow.get_state())
     loaded = HTTPFlow.from_state(flow.get_state())
-    assert not (claims.is_held(loaded) or claims.is_claimed(loaded) or claims.is_at_listener(loaded))
+    for is_noted in (claims.is_held, claims.is_claimed, claims.is_at_listener):
+        assert not is_noted(loaded)
 
 
 def test_a_failure_is_told_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
