@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 LOCKS = sorted(
     path for path in (*ROOT.glob("*.lock"), *ROOT.glob("scripts/*/*.lock"), *ROOT.glob("tests/*/*.lock"))
 )  # fmt: skip
-# Clients of others that only `scripts/clients` runs, pinned by version; they never meet a real credential.
-CLIENTS = frozenset({"npm.lock", "aider.lock"})
+# npm's own form, without hashes: clients of others that only `scripts/clients` runs; they never meet a real credential.
+CLIENTS = frozenset({"npm.lock"})
 
 
 def rows(text: str) -> list[str]:
@@ -47,7 +47,7 @@ def installs() -> list[tuple[Path, str]]:
 
 def test_every_installation_asks_for_hashes() -> None:
     assert installs()
-    assert [line for _, line in installs() if "--require-hashes" not in line and "aider.lock" not in line] == []
+    assert [line for _, line in installs() if "--require-hashes" not in line] == []
 
 
 def report() -> Any:
