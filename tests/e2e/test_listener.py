@@ -1,6 +1,7 @@
 """Requests for models at the addon's own listener: flows as at a port of the proxy, and the wire to the client."""
 
 import asyncio
+import base64
 import difflib
 import json
 import re
@@ -215,10 +216,14 @@ async def test_what_is_kept_of_a_stream(option: dict[str, Any], kept: int | None
         assert on.flows[0].response.raw_content == answered.body[:kept]
 
 
-async def test_proxyauth_is_for_the_ports_of_the_proxy(confdir: Path) -> None:
+async def test_proxyauth_asks_here_as_well(confdir: Path) -> None:
+    """Otherwise the listener would be the way around the password, for every other user of the machine."""
     case = Case(R, alpha=R.answers("alpha-ok"))
     async with stage(confdir, case, proxyauth="user:pass") as on:
-        assert (await on.ask(case)).status == 200
+        assert ((await on.ask(case)).status, case.calls) == (407, [])
+        login = b"Basic " + base64.b64encode(b"user:pass")
+        assert (await on.ask(case, headers=[(b"Proxy-Authorization", login)])).status == 200
+        assert b"Basic" not in b"".join(request.head for request in case.requests)
 
 
 async def test_a_recorded_flow_is_asked_again(confdir: Path) -> None:

@@ -108,10 +108,7 @@ class _Answer:
             self._flow.live = False
 
     async def _announce(self) -> None:
-        # A client of this machine needs no proxy credential here: `proxyauth` exempts what it takes for a replay.
-        self._flow.is_replay = "request"
         await self._fire(HttpRequestHeadersHook(self._flow))
-        self._flow.is_replay = None
         if self._flow.error is None:
             await self._fire(HttpRequestHook(self._flow))
         if self._flow.error is not None:
