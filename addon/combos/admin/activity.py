@@ -1,7 +1,8 @@
 """What became of requests, as events, and the last failure of every target. Keeps no prompt, no key, no error text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from combos.admin.events import EventBus
 from combos.admin.live_config import Change
@@ -37,10 +38,10 @@ class Activity:
 
     def turn(self, record: TurnRecord, now: Now) -> None:
         """A turn is over: its attempts, hops and cooldowns, then how it ended."""
-        # Not strict: a turn that was refused has no attempts at all.
-        for attempt, following in zip(record.attempts, [*record.attempts[1:], None], strict=False):
-            self._attempt(record, attempt, following, now)
-        self.bus.publish("turn", now.epoch_ms, _turn(record))
+        following = iter(record.attempts[1:])
+        for attempt in record.attempts:
+            self._attempt(record, attempt, next(following, None), now)
+        self.bus.publish("turn", now.epoch_ms, partial(_turn, record))
 
     def configuration(self, change: Change, registry: Registry, problems: int, now: Now) -> None:
         """The file was looked at and something came of it."""
@@ -58,11 +59,11 @@ class Activity:
         self._errors = {place: error for place, error in self._errors.items() if place[0] != combo}
 
     def _attempt(self, record: TurnRecord, attempt: AttemptRecord, following: AttemptRecord | None, now: Now) -> None:
-        target = target_key(attempt.provider, attempt.model)
         at = now.epoch_ms - (now.mono_ms - (attempt.ended_ms or now.mono_ms))
-        self.bus.publish("attempt", at, dict(_attempt(record, attempt, target)))
+        self.bus.publish("attempt", at, partial(_attempt, record, attempt))
         if attempt.verdict is None:
             return
+        target = target_key(attempt.provider, attempt.model)
         if record.combo is not None:
             error = LastError(at, attempt.verdict.rule, attempt.status, attempt.result, attempt.error_code[:_TEXT_MAX])
             self._errors[record.combo, target] = error
@@ -74,14 +75,20 @@ class Activity:
             self.bus.publish("hop", at, hop)
 
 
-def _attempt(record: TurnRecord, attempt: AttemptRecord, target: str) -> Iterator[tuple[str, object]]:
-    yield from (("combo", record.combo), ("requestedModel", record.requested_model[:_TEXT_MAX]))
-    yield from (("target", target), ("ordinal", attempt.ordinal), ("status", attempt.status))
-    yield from (("result", attempt.result), ("durationMs", _since(attempt.started_ms, attempt.ended_ms)))
-    yield ("firstOutputMs", _since(attempt.started_ms, attempt.first_output_ms))
-    yield ("rule", attempt.verdict.rule if attempt.verdict else None)
-    yield ("errorCode", attempt.error_code[:_TEXT_MAX] or None)
-    yield ("usage", attempt.usage)
+def _attempt(record: TurnRecord, attempt: AttemptRecord) -> Mapping[str, object]:
+    return {
+        "combo": record.combo,
+        "requestedModel": record.requested_model[:_TEXT_MAX],
+        "target": target_key(attempt.provider, attempt.model),
+        "ordinal": attempt.ordinal,
+        "status": attempt.status,
+        "result": attempt.result,
+        "durationMs": _since(attempt.started_ms, attempt.ended_ms),
+        "firstOutputMs": _since(attempt.started_ms, attempt.first_output_ms),
+        "rule": attempt.verdict.rule if attempt.verdict else None,
+        "errorCode": attempt.error_code[:_TEXT_MAX] or None,
+        "usage": attempt.usage,
+    }
 
 
 def _cooldown(record: TurnRecord, attempt: AttemptRecord, target: str, at: int) -> Mapping[str, object]:

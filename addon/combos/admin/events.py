@@ -13,14 +13,23 @@ KEPT = 256  # what a listener that comes back can still be told
 LISTENERS_MAX = 32
 
 
+type Data = Mapping[str, object] | Callable[[], Mapping[str, object]]
+"""What an event says, ready for JSON, or what makes it: most events are never looked at by anybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `at` is epoch milliseconds; `data` is ready for JSON."""
+    """One event. `at` is epoch milliseconds."""
 
     number: int
     kind: str
     at: int
-    data: Mapping[str, object]
+    told: Data
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """What the event says, ready for JSON."""
+        return self.told() if callable(self.told) else self.told
 
 
 class TooManyListenersError(Exception):
@@ -56,8 +65,8 @@ class EventBus:
         self._latest: deque[Event] = deque(maxlen=KEPT)
         self._listeners: set[Listener] = set()
 
-    def publish(self, kind: str, at: int, data: Mapping[str, object]) -> None:
-        """Tell every listener."""
+    def publish(self, kind: str, at: int, data: Data) -> None:
+        """Tell every listener. What makes the data is called for each who looks, and never if nobody does."""
         self._number += 1
         event = Event(self._number, kind, at, data)
         self._latest.append(event)

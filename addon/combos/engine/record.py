@@ -93,11 +93,10 @@ class TurnRecord:
 
 def trail(record: TurnRecord) -> str:
     """One line for logs and flow comments: `main: alpha/m1 429 → beta/m2 200 (1 hop, 0.8 s)`."""
-    steps = " → ".join(_step(attempt) for attempt in record.attempts)
-    hops = _hops(len(record.attempts) - 1)
-    notes = [*_decided(record.decision), *hops, *_waited(record.waits_ms), *_ending(record), *_took(record)]
+    steps = " → ".join([_step(attempt) for attempt in record.attempts])
     name = record.requested_model if record.combo is None else record.combo
     shown = f"{name}: {steps or record.status or 'no answer'}"
+    notes = _notes(record)
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
@@ -106,26 +105,21 @@ def _step(attempt: AttemptRecord) -> str:
     return f"{attempt.provider}/{attempt.model} {shown}"
 
 
-def _decided(decision: DecisionRecord | None) -> list[str]:
-    return [] if decision is None else [f"{decision.backend} {decision.gate} {_seconds(decision.latency_ms)}"]
-
-
-def _hops(count: int) -> list[str]:
-    return [] if count < 1 else [f"{count} hop{'s' if count > 1 else ''}"]
-
-
-def _waited(waits_ms: list[int]) -> list[str]:
-    return [f"waited {_seconds(sum(waits_ms))}"] if waits_ms else []
-
-
-def _ending(record: TurnRecord) -> list[str]:
-    plain = record.outcome in (None, Outcome.SUCCESS)
-    shown = [] if plain or record.outcome is None else [record.outcome.value]
-    return [*shown, record.reason] if record.reason else shown
-
-
-def _took(record: TurnRecord) -> list[str]:
-    return [] if record.ended_ms is None else [_seconds(record.ended_ms - record.started_ms)]
+def _notes(record: TurnRecord) -> list[str]:
+    notes: list[str] = []
+    if (decision := record.decision) is not None:
+        notes.append(f"{decision.backend} {decision.gate} {_seconds(decision.latency_ms)}")
+    if (hops := len(record.attempts) - 1) > 0:
+        notes.append(f"{hops} hop{'s' if hops > 1 else ''}")
+    if record.waits_ms:
+        notes.append(f"waited {_seconds(sum(record.waits_ms))}")
+    if record.outcome is not None and record.outcome is not Outcome.SUCCESS:
+        notes.append(record.outcome.value)
+    if record.reason:
+        notes.append(record.reason)
+    if record.ended_ms is not None:
+        notes.append(_seconds(record.ended_ms - record.started_ms))
+    return notes
 
 
 def _seconds(ms: int) -> str:

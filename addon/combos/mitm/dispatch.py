@@ -72,6 +72,7 @@ class Dispatch:
         self._dialect = dialect
         self._sources = Sources()
         self._head: tuple[int, Headers] | None = None
+        self._annotated = False
         self._over = False
 
     async def run(self, flow: HTTPFlow, writer: ResponseWriter) -> None:
@@ -140,14 +141,14 @@ class Dispatch:
                 self._recorder.committed(attempt)
                 self._head = (status, self._labelled(headers, attempt))
             case End():
-                marks.annotate(flow, self._turn.record)
+                self._annotate(flow, self._turn.record)
                 await writer.end()
             case Break(tail, reason):
-                marks.annotate(flow, self._turn.record)
+                self._annotate(flow, self._turn.record)
                 await writer.chunk(tail)
                 await writer.error(reason)
             case Reply(status, headers, body, attempt):
-                marks.annotate(flow, self._turn.record)
+                self._annotate(flow, self._turn.record)
                 await writer.respond(status, self._labelled(headers, attempt), body)
 
     def _labelled(self, headers: Headers, attempt: int | None) -> Headers:
@@ -183,6 +184,11 @@ class Dispatch:
                 self._finish(flow, command.record)
 
     def _finish(self, flow: HTTPFlow, record: TurnRecord) -> None:
+        """Whoever shows flows looks again at the last hook; a flow that was annotated after it has to be shown anew."""
         self._over = True
-        changed = marks.annotate(flow, record)
+        changed = not self._annotated and self._annotate(flow, record)
         self._services.finished(flow, record, changed)
+
+    def _annotate(self, flow: HTTPFlow, record: TurnRecord) -> bool:
+        self._annotated = True
+        return marks.annotate(flow, record)
