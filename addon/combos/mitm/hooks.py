@@ -2,25 +2,39 @@
 
 mitmproxy looks through all its forty addons for each of the eight hooks of a request, which costs as much as the whole
 exchange with a target. Who implements a hook changes only when an addon comes or goes. Order, nesting, halting and
-the handling of errors are mitmproxy's.
+the handling of errors are mitmproxy's; `idle` says which of its own addons need not be called.
 """
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import fields
+from typing import Any
 
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.flow import Flow
 from mitmproxy.hooks import Hook, UpdateHook
 
+from combos.mitm.idle import Idle, idleness
 from combos.mitm.internals import AddonManager, LegacyLogEvents, addon_chain, safecall, traverse
 
 type _Handler = Callable[..., Awaitable[None] | None]
-# One entry for each addon of the chain that handles the hook, with its sub-addons.
-type _Table = tuple[tuple[_Handler, ...], ...]
+# One entry for each addon of the chain that handles the hook, with its sub-addons: handler, addon, and how to find out
+# whether it would do nothing.
+type _Table = tuple[tuple[tuple[_Handler, Any, Idle | None], ...], ...]
 
 _REPLACED = ("handle_lifecycle", "trigger_event", "trigger", "register", "remove", "clear")
+
+
+class _Over:
+    """What there is to await of a hook that is over already."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return
+        yield
+
+
+_OVER: Awaitable[None] = _Over()
 
 
 class RememberedHooks:
@@ -60,42 +74,72 @@ class RememberedHooks:
         """
         return self._tables.get("add_log") != ()
 
-    async def handle_lifecycle(self, event: Hook) -> None:
-        """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does."""
+    def handle_lifecycle(self, event: Hook) -> Awaitable[None]:
+        """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does. To be awaited at once."""
         shown = self._arguments(event)[0]
-        await self.trigger_event(event)
-        if isinstance(shown, Flow) and self._table(UpdateHook.name) != ():
+        pending = self.trigger_event(event)
+        if not isinstance(shown, Flow):
+            return pending
+        if pending is not _OVER:
+            return self._tell_after(pending, shown)
+        return _OVER if self._table(UpdateHook.name) == () else self.trigger_event(UpdateHook([shown]))
+
+    async def _tell_after(self, pending: Awaitable[None], shown: Flow) -> None:
+        await pending
+        if self._table(UpdateHook.name) != ():
             await self.trigger_event(UpdateHook([shown]))
 
-    async def trigger_event(self, event: Hook) -> None:
-        """Call every handler of the hook, one after another."""
+    def trigger_event(self, event: Hook) -> Awaitable[None]:
+        """Call every handler of the hook, one after another. To be awaited at once.
+
+        The handlers are called before there is anything to await: most hooks are over then, and need no coroutine.
+        """
         table = self._table(event.name)
         if table is None:
-            await type(self._manager).trigger_event(self._manager, event)
-            return
-        arguments = self._arguments(event)
-        for handlers in table:
+            return type(self._manager).trigger_event(self._manager, event)
+        return self._fire(table, self._arguments(event)) or _OVER
+
+    def _fire(self, table: _Table, arguments: list[Any]) -> Awaitable[None] | None:
+        """Call the handlers up to one that has to be awaited: what is left to do then."""
+        for place, handlers in enumerate(table):
             try:
-                for handler in handlers:
+                for number, (handler, addon, is_idle) in enumerate(handlers):
+                    if is_idle is not None and is_idle(addon, arguments[0]):
+                        continue
                     result = handler(*arguments)
                     if result is not None and inspect.isawaitable(result):
-                        await result
+                        return self._go_on(result, (handlers[number + 1 :], *table[place + 1 :]), arguments)
             except AddonHalt:
-                return
+                return None
             except Exception:
                 with safecall():
                     raise
+        return None
+
+    async def _go_on(self, waiting: Awaitable[None], rest: _Table, arguments: list[Any]) -> None:
+        """Await a handler, then call the rest; `rest` begins with what is left of the same addon of the chain."""
+        try:
+            await waiting
+        except AddonHalt:
+            return
+        except Exception:
+            with safecall():
+                raise
+            rest = rest[1:]
+        left = self._fire(rest, arguments)
+        if left is not None:
+            await left
 
     def trigger(self, event: Hook) -> None:
         """Call every handler of a hook that is fired outside the event loop's tasks, such as one for a log line."""
         table = self._table(event.name)
-        if table is None or any(inspect.iscoroutinefunction(handler) for handlers in table for handler in handlers):
+        if table is None or any(inspect.iscoroutinefunction(row[0]) for handlers in table for row in handlers):
             type(self._manager).trigger(self._manager, event)
             return
         arguments = self._arguments(event)
         for handlers in table:
             try:
-                for handler in handlers:
+                for handler, _addon, _is_idle in handlers:
                     handler(*arguments)
             except AddonHalt:
                 return
@@ -103,7 +147,7 @@ class RememberedHooks:
                 with safecall():
                     raise
 
-    def _arguments(self, event: Hook) -> list[object]:
+    def _arguments(self, event: Hook) -> list[Any]:
         """What `Hook.args` gives; a hook's fields are looked up once."""
         kind = type(event)
         if kind.args is not Hook.args:
@@ -122,9 +166,11 @@ class RememberedHooks:
         """The handlers; None for a hook that mitmproxy has to judge itself, such as one that cannot be called."""
         found = []
         for addon in addon_chain(self._manager):
-            members = [getattr(each, name, None) for each in traverse([addon])]
-            handlers = tuple(member for member in members if member)
-            if not all(callable(handler) for handler in handlers):
+            members: list[tuple[Any, Any, Idle | None]] = [
+                (getattr(each, name, None), each, idleness(each, name)) for each in traverse([addon])
+            ]
+            handlers = tuple(member for member in members if member[0])
+            if not all(callable(handler) for handler, _, _ in handlers):
                 return None
             if handlers:
                 found.append(handlers)

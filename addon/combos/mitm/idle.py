@@ -1,0 +1,65 @@
+"""Which handlers of mitmproxy's own addons would do nothing with a flow, found out for less than calling them costs.
+
+Each row asks what the handler itself asks before it does anything, on the addon and the flow as they are now, so that
+nothing has to be noticed when an option or a command changes them. Handlers without a row are always called, and so are
+those of any other class, of a subclass, or replaced on the object.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mitmproxy.http import HTTPFlow
+from mitmproxy.proxy.mode_specs import ReverseMode
+
+type Idle = Callable[[Any, HTTPFlow], bool]
+"""Whether the addon's handler would leave the flow as it is."""
+
+
+class _Row(NamedTuple):
+    module: str
+    addon: str
+    hooks: tuple[str, ...]
+    is_idle: Idle
+
+
+def _is_for_another_host(addon: Any, flow: HTTPFlow) -> bool:
+    """The page is served under one name. Parsing the Host field to compare it costs as much as forty rows."""
+    request = flow.request
+    name = addon.host.lower()
+    if not name.isascii() or name == request.host.lower():
+        return False
+    fields = [value for field, value in request.headers.fields if field.lower() == b"host"]
+    asked = b" ".join((request.data.authority, *fields)).lower()
+    # A name in another spelling of IDNA is left to the addon.
+    return name.encode() not in asked and b"xn--" not in asked
+
+
+# Measured per request at the listener, of 0.5 ms: `Onboarding` 13 us, `MapLocal` 12 us (both parse the Host field),
+# `UpdateAltSvc` 3 us, the others under 2 us.
+_ROWS = (
+    _Row("blocklist", "BlockList", ("request",), lambda addon, _: not addon.items),
+    _Row("maplocal", "MapLocal", ("request",), lambda addon, _: not addon.replacements),
+    _Row("mapremote", "MapRemote", ("request",), lambda addon, _: not addon.replacements),
+    _Row("modifybody", "ModifyBody", ("request", "response"), lambda addon, _: not addon.replacements),
+    _Row(
+        "modifyheaders", "ModifyHeaders", ("requestheaders", "responseheaders"), lambda addon, _: not addon.replacements
+    ),
+    _Row("onboarding", "Onboarding", ("request",), _is_for_another_host),
+    _Row(
+        "update_alt_svc",
+        "UpdateAltSvc",
+        ("responseheaders",),
+        lambda _, flow: flow.response is not None and not isinstance(flow.client_conn.proxy_mode, ReverseMode),
+    ),
+)
+
+
+def idleness(addon: object, hook: str) -> Idle | None:
+    """How to find out whether the addon's handler of the hook would do nothing; None when it is to be called."""
+    row = next((row for row in _ROWS if hook in row.hooks and _is_of(row, type(addon))), None)
+    return None if row is None or hook in getattr(addon, "__dict__", ()) else row.is_idle
+
+
+def _is_of(row: _Row, kind: type) -> bool:
+    # By name: importing them all costs a second where only a part of mitmproxy is in use.
+    return kind.__qualname__ == row.addon and kind.__module__ == f"mitmproxy.addons.{row.module}"
