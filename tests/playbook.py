@@ -33,7 +33,7 @@ from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
-from combos.wire.request import request_facts
+from combos.wire.request import peek_model, request_facts
 
 NO_DECISION = DecisionRecord("typesafe", "timeout", None, None, None, 0)
 EPOCH_MS = 1_790_856_000_000
@@ -120,7 +120,8 @@ class World:
         mark: str = "",
         **fields: object,
     ) -> TurnRequest:
-        facts = request_facts(path or PATHS[self.wire], body or self.body(model, **fields))
+        asked = body or self.body(model, **fields)
+        facts = request_facts(path or PATHS[self.wire], asked, peek_model(asked).at)
         route = self.registry.resolve(facts.model)
         assert route is not None
         return TurnRequest(

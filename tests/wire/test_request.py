@@ -123,7 +123,7 @@ def test_refusals(path: str, body: bytes, says: str) -> None:
     ],
 )
 def test_peek(body: bytes, model: str | None) -> None:
-    assert peek_model(body) == model
+    assert peek_model(body).model == model
 
 
 DOCUMENTS = st.recursive(
@@ -141,7 +141,10 @@ DOCUMENTS = st.recursive(
 def test_peek_agrees_with_a_parser(document: dict[str, object], ascii_only: bool) -> None:
     body = json.dumps(document, ensure_ascii=ascii_only).encode()
     model = orjson.loads(body).get("model")
-    assert peek_model(body) == (model if isinstance(model, str) else None)
+    peeked = peek_model(body)
+    assert peeked.model == (model if isinstance(model, str) else None)
+    if peeked.at is not None:
+        assert orjson.loads(body[slice(*peeked.at)]) == model
 
 
 IMAGE = {"type": "input_image", "image_url": "data:,"}

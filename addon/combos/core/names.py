@@ -95,6 +95,8 @@ def is_printed(text: str) -> bool:
 
 def leaves_its_path(model: str) -> bool:
     """Whether a model id, also without its suffix, would lead elsewhere as a part of a URL: a segment `.` or `..`."""
+    if "." not in model:
+        return False
     return any(part.partition("--")[0] in (".", "..") for part in model.replace("\\", "/").split("/"))
 
 

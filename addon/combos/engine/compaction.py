@@ -19,7 +19,7 @@ def recalled_route(
     """
     if key is None or store.peek(key) is None:
         return None
-    model = peek_model(body)
+    model = peek_model(body).model
     if model is None or not compaction_trigger(request_facts(path, body)):
         return None
     return recall(store, registry, key, model, now_ms)

@@ -37,7 +37,7 @@ def replayed(request: TurnRequest, state: EngineState, now: Now) -> TurnRequest:
         document = orjson.loads(body)
     except ValueError:
         return lost
-    return replace(request, facts=replace(facts, body=body, document=document), makers=exchange.makers)
+    return replace(request, facts=replace(facts, body=body, document=document, model_at=None), makers=exchange.makers)
 
 
 def keep(request: TurnRequest, attempt: Attempt, state: EngineState, now: Now) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from combos.core import errors
+from combos.core.effort import Changes
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Now, Surface
 from combos.core.registry import Combo, ComboRoute, Provider, Target, is_canonical_chatgpt
@@ -24,6 +25,7 @@ from combos.wire.request import compaction_trigger
 from combos.wire.splice import Path, replace_members
 from combos.wire.translate import Circumstances, Context, TargetProfile, Unsupported, target_profile, translate_request
 
+_MODEL = ("model",)
 _COUNT = Unsupported("messages/count_tokens", "is answered in the client's own format only")
 
 
@@ -132,8 +134,14 @@ class Speech:
         if strips or cleans:
             foreign = self._foreign(pick.target, now)
             changes |= cleaned(facts, _profile(pick.target), strips=strips, cleans=cleans, foreign=foreign)
-        body = replace_members(facts.body, {_path(path): _json(value) for path, value in changes.items()})
-        return Words(body, facts.stream)
+        return Words(self._spliced(changes), facts.stream)
+
+    def _spliced(self, changes: Changes) -> bytes:
+        body, span = self._facts.body, self._facts.model_at
+        model = changes.get(_MODEL)
+        if span is not None and model is not None and len(changes) == 1:
+            return b"".join((body[: span[0]], _json(model) or b"", body[span[1] :]))
+        return replace_members(body, {_path(path): _json(value) for path, value in changes.items()})
 
     def _translated(self, pick: Pick, provider: Provider, dialect: Dialect, now: Now) -> Words:
         facts = self._facts

@@ -5,6 +5,7 @@ from typing import Protocol
 from mitmproxy.http import HTTPFlow
 from yarl import URL
 
+from combos.core.config_provider import AuthMode
 from combos.core.facts import Headers
 from combos.core.registry import Provider, Registry
 from combos.upstream import credentials
@@ -33,19 +34,17 @@ class Client:
         self.registry = registry
         self.origin = origin
         self._service = service
+        self._flow = flow
         self._headers: Headers = flow.request.headers.fields
-        # A key that admits to the proxy is ours: it is forwarded to nobody.
-        self._has_credentials = credentials.has_caller_credentials(self._headers) and not service.holds_own_key(
-            flow, registry
-        )
+        self._known: bool | None = None
 
     def unusable(self, provider: Provider) -> str | None:
         """Why the provider cannot be called for this client: `no_credentials`, `self_loop`; None when it can."""
-        return self._service.unusable(provider, may_forward=self._may_forward(provider))
+        return self._service.unusable(provider, may_forward=_takes(provider) and self._may_forward(provider))
 
     def credentials(self, provider: Provider) -> Headers:
         """The secret headers for the provider, of its own or forwarded from the client."""
-        if self._may_forward(provider):
+        if _takes(provider) and self._may_forward(provider):
             return self._service.forwarded_credentials(provider, self._headers)
         return self._service.own_credentials(provider)
 
@@ -58,3 +57,18 @@ class Client:
         if not self._has_credentials:
             return False
         return self.origin is None or self.origin.lower() == URL(provider.config.base_url).host
+
+    @property
+    def _has_credentials(self) -> bool:
+        """Looked up when a provider takes them at all: whether one of them is a key of ours costs a look at a file."""
+        if self._known is None:
+            # A key that admits to the proxy is ours: it is forwarded to nobody.
+            self._known = credentials.has_caller_credentials(self._headers) and not self._service.holds_own_key(
+                self._flow, self.registry
+            )
+        return self._known
+
+
+def _takes(provider: Provider) -> bool:
+    """Whether the provider is called with the caller's own login."""
+    return provider.config.auth_mode is AuthMode.FORWARD

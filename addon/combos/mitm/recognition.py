@@ -17,7 +17,8 @@ from combos.core.registry import DirectRoute, Registry, Route
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
-from combos.wire.request import RequestFacts, path_model, peek_model, request_facts, surface_of
+from combos.wire.headers import get
+from combos.wire.request import Peeked, RequestFacts, path_model, peek_model, request_facts, surface_of
 
 _LONGEST_MODEL = 2_048
 """Of the ids in use, the names of cloud resources are the longest: 2048 characters."""
@@ -85,18 +86,20 @@ def recognise(
         return None
     try:
         body = _decoded_body(flow, registry.config.max_inbound_body_bytes)
-        route = _route(flow, registry, body, recall)
+        named = _named(flow, body)
+        route = _route(registry, named.model, lambda: recall(flow, body))
         if not base_url and (route is None or (isinstance(route, DirectRoute) and _names_its_own(flow, registry))):
             return None
         _check_head(flow)
-        return _resolved(flow, registry, body, route)
+        facts = request_facts(flow.request.path, body, named.at)
+        return _resolved(registry, facts, route)
     except ProxyError as error:
         return Refusal(error, dialect) if base_url else None
 
 
 def _check_head(flow: HTTPFlow) -> None:
     """Refuse what the next server would refuse: a target must not be cooled for a client's flood of fields."""
-    if sum(len(name) + len(value) for name, value in flow.request.headers.fields) > INBOUND_HEAD_MAX:
+    if sum([len(name) + len(value) for name, value in flow.request.headers.fields]) > INBOUND_HEAD_MAX:
         raise errors.head_too_large(INBOUND_HEAD_MAX)
 
 
@@ -104,6 +107,8 @@ def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
     raw = flow.request.raw_content or b""
     if len(raw) > limit:
         raise errors.body_too_large(limit)
+    if get(flow.request.headers.fields, "content-encoding") is None:
+        return raw
     try:
         return decode(flow.request.headers.get("content-encoding"), raw, limit)
     except BodyError as error:
@@ -112,11 +117,14 @@ def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
         raise errors.bad_request(f"The request body cannot be decoded: {error}") from error
 
 
-def _route(
-    flow: HTTPFlow, registry: Registry, body: bytes, recall: Callable[[HTTPFlow, bytes], Route | None]
-) -> Route | None:
+def _named(flow: HTTPFlow, body: bytes) -> Peeked:
+    """The model that path or body name."""
+    in_path = path_model(path_of(flow))
+    return peek_model(body) if in_path is None else Peeked(in_path, None)
+
+
+def _route(registry: Registry, model: str | None, recall: Callable[[], Route | None]) -> Route | None:
     """Where an explicit name leads, or a remembered one; names that Claude Code was shown are undone first."""
-    model = path_model(path_of(flow)) or peek_model(body)
     if model is None:
         return None
     if not is_printed(model):
@@ -128,7 +136,7 @@ def _route(
         raise errors.bad_request("The model id holds . or .. as a part of a path")
     if len(model) > _LONGEST_MODEL:
         raise errors.bad_request(f"The model id is longer than {_LONGEST_MODEL} characters")
-    return registry.resolve(name) or recall(flow, body)
+    return registry.resolve(name) or recall()
 
 
 def _names_its_own(flow: HTTPFlow, registry: Registry) -> bool:
@@ -138,8 +146,7 @@ def _names_its_own(flow: HTTPFlow, registry: Registry) -> bool:
     return not exempt.isdisjoint(asked)
 
 
-def _resolved(flow: HTTPFlow, registry: Registry, body: bytes, route: Route | None) -> Recognised | Refusal:
-    facts = request_facts(flow.request.path, body)
+def _resolved(registry: Registry, facts: RequestFacts, route: Route | None) -> Recognised | Refusal:
     route = route or registry.resolve_bare(facts.model)
     if route is None:
         return Refusal(errors.unknown_model(facts.model), facts.dialect)

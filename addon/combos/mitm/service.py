@@ -104,10 +104,10 @@ class Service:
 
     def responder(self, flow: HTTPFlow, recognised: Recognised, origin: str | None) -> Responder:
         """What answers the flow. `origin` is the host the client addressed, None when that was the proxy itself."""
-        registry, mark = self.config.registry, self.mark.encode()
+        registry = self.config.registry
         if not self.admits(flow):
             return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
-        if any(name.lower() == LOOP_HEADER and mark in value for name, value in flow.request.headers.fields):
+        if self._has_been_here(flow.request.headers.fields):
             return refuse_with(errors.loop_detected(), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
         request = replayed(self._turn_request(flow, recognised, client), self.state, self.now())
@@ -126,6 +126,11 @@ class Service:
 
         return respond
 
+    def _has_been_here(self, headers: Headers) -> bool:
+        """Whether the request carries the mark of this proxy."""
+        passed = [value for name, value in headers if len(name) == len(LOOP_HEADER) and name.lower() == LOOP_HEADER]
+        return bool(passed) and any(self.mark.encode() in value for value in passed)
+
     def _turn_request(self, flow: HTTPFlow, recognised: Recognised, client: Client) -> TurnRequest:
         headers = flow.request.headers.fields
         return TurnRequest(
@@ -139,7 +144,7 @@ class Service:
             origin=client.origin,
             lane=lane(headers),
             caller=access.caller_of(flow),
-            seed=uuid.uuid4().hex,
+            seed=os.urandom(16).hex(),
             mark=self.mark,
         )
 

@@ -1,7 +1,7 @@
 """Which header fields cross the proxy, both ways. Knows names; who may use whose login is decided elsewhere."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from combos.core.facts import Dialect, Headers
@@ -67,6 +67,7 @@ _CLIENT_ONLY_PREFIXES = (
     b"x-goog-",
     b"x-stainless-",
 )
+_CONNECTION = b"connection"
 _TURN_STATE = b"x-codex-turn-state"
 _ROUTING_HINT = b"x-codex-routing-hint"
 _MODEL = b"openai-model"
@@ -81,6 +82,9 @@ _RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {_TURN_STATE}
 _NEVER_GIVEN = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY
 _RARELY_GIVEN = _NEVER_GIVEN | {b"content-length"}
 
+_DEFAULTS: Headers = ((b"content-type", b"application/json"), (b"accept-encoding", b"identity"))
+_MESSAGES_DEFAULTS: Headers = (*_DEFAULTS, (b"anthropic-version", ANTHROPIC_VERSION.encode()))
+
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 _FORBIDDEN = re.compile(rb"[\r\n\0]")
 
@@ -92,10 +96,17 @@ class HeaderError(ValueError):
 def get(headers: Headers, name: str) -> str | None:
     """The first value of a field, None when it is absent. Bytes above ASCII come out as Latin-1."""
     wanted = _encoded(name)
+    length = len(wanted)
     for key, value in headers:
-        if key.lower() == wanted:
+        # Most names differ in length already, and asking for it costs half of what folding the case does.
+        if len(key) == length and key.lower() == wanted:
             return value.decode("latin-1").strip()
     return None
+
+
+def named(headers: Headers) -> dict[bytes, bytes]:
+    """The first value of each field by its name in lower case, for whoever asks for several of them."""
+    return {name.lower(): value for name, value in reversed(headers)}
 
 
 @lru_cache(256)
@@ -132,14 +143,18 @@ def request_headers(
     if keep_credentials or keep_turn_state:
         dropped = _NEVER_SENT | (set() if keep_credentials else _CREDENTIALS)
         dropped |= set() if keep_turn_state else {_TURN_STATE}
-    extra = tuple(pair(name, value) for name, value in configured.items())
-    dropped = dropped.union(_named_in_connection(client), (name.lower() for name, _ in extra))
-    kept = [
-        _with_hint(name, value, model)
-        for name, value in client
-        if (key := name.lower()) not in dropped and _is_sound(name, value) and _crosses(key, dialect, client_dialect)
-    ]
-    return (*kept, *extra, *_defaults([*kept, *extra], dialect))
+    extra = tuple([pair(name, value) for name, value in configured.items()])
+    if extra:
+        dropped = dropped.union([name.lower() for name, _ in extra])
+    is_crossing = dialect is not client_dialect
+    kept = []
+    present = {name.lower() for name, _ in extra}
+    for key, name, value in _sound(client, dropped):
+        if is_crossing and _is_client_only(key):
+            continue
+        present.add(key)
+        kept.append((name, value) if key != _ROUTING_HINT else _with_hint(name, value, model))
+    return (*kept, *extra, *[field for field in _defaults(dialect) if field[0] not in present])
 
 
 def response_headers(
@@ -150,42 +165,41 @@ def response_headers(
     `requested_model` goes into `openai-model` if the target sent that field; None removes it. `keep_length`: the body
     has the length that the target announced. `decoded`: the content coding was undone.
     """
-    dropped = (_NEVER_GIVEN if keep_length and not decoded else _RARELY_GIVEN).union(_named_in_connection(target))
+    dropped = _NEVER_GIVEN if keep_length and not decoded else _RARELY_GIVEN
     if decoded:
-        dropped |= {b"content-encoding"}
-    if requested_model is None:
-        dropped |= {_MODEL}
-    return tuple(
-        pair("openai-model", requested_model) if key == _MODEL and requested_model is not None else (name, value)
-        for name, value in target
-        if (key := name.lower()) not in dropped and _is_sound(name, value)
-    )
+        dropped = dropped | {b"content-encoding"}
+    kept = []
+    for key, name, value in _sound(target, dropped):
+        if key != _MODEL:
+            kept.append((name, value))
+        elif requested_model is not None:
+            kept.append(pair("openai-model", requested_model))
+    return tuple(kept)
 
 
-def _named_in_connection(headers: Headers) -> list[bytes]:
-    """The fields that a Connection header declares to be hop-by-hop."""
-    values = [value for name, value in headers if name.lower() == b"connection"]
-    return [token.strip().lower() for value in values for token in value.split(b",")]
+def _sound(headers: Headers, dropped: frozenset[bytes]) -> list[tuple[bytes, bytes, bytes]]:
+    """The fields that are not dropped, nor declared to be hop-by-hop, nor able to break a line: name in lower case,
+    name, value."""
+    fields = [(name.lower(), name, value) for name, value in headers]
+    gone = [token for key, _, value in fields if key == _CONNECTION for token in value.split(b",")]
+    if gone:
+        dropped = dropped.union([token.strip().lower() for token in gone])
+    return [field for field in fields if field[0] not in dropped and _is_sound(field[1], field[2])]
 
 
 def _is_sound(name: bytes, value: bytes) -> bool:
     return _TOKEN.match(name) is not None and _FORBIDDEN.search(value) is None
 
 
-def _crosses(key: bytes, dialect: Dialect, client_dialect: Dialect) -> bool:
-    return dialect is client_dialect or not (key in _CLIENT_ONLY or key.startswith(_CLIENT_ONLY_PREFIXES))
+def _is_client_only(key: bytes) -> bool:
+    return key in _CLIENT_ONLY or key.startswith(_CLIENT_ONLY_PREFIXES)
 
 
 def _with_hint(name: bytes, value: bytes, model: str) -> tuple[bytes, bytes]:
     """Codex repeats the model in a field of its own; it must name the model that is asked now."""
-    if name.lower() == _ROUTING_HINT and value.startswith(b"model="):
-        return (name, b"model=" + pair("model", model)[1])
-    return (name, value)
+    return (name, b"model=" + pair("model", model)[1] if value.startswith(b"model=") else value)
 
 
-def _defaults(headers: Iterable[tuple[bytes, bytes]], dialect: Dialect) -> Headers:
-    present = {name.lower() for name, _ in headers}
-    wanted = [(b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
-    if dialect is Dialect.MESSAGES:
-        wanted.append((b"anthropic-version", ANTHROPIC_VERSION.encode()))
-    return tuple(field for field in wanted if field[0] not in present)
+def _defaults(dialect: Dialect) -> Headers:
+    """What a request has that brings no such field of its own."""
+    return _MESSAGES_DEFAULTS if dialect is Dialect.MESSAGES else _DEFAULTS

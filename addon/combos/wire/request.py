@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 import orjson
@@ -25,6 +26,8 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
     "messages/count_tokens": (Dialect.MESSAGES, Surface.COUNT_TOKENS),
     "models": (Dialect.RESPONSES, Surface.MODELS),
 }
+# Where a member of the body asks for a stream.
+_STREAMING = frozenset({Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES})
 # The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
 _GENERATE = re.compile(r"/models/(?P<model>[^?]+):(?P<method>generateContent|streamGenerateContent)/*\Z")
 _QUERY = "!$%&'()*+,/:;=?@[]^`{|}\"<>\\"
@@ -36,6 +39,7 @@ _LOGINS = frozenset(
         "sig", "signature", "x_goog_signature", "x_amz_signature", "x_amz_security_token",
     }
 )  # fmt: skip
+_LANE = frozenset({b"x-codex-parent-thread-id", b"thread-id", b"session_id", b"session-id"})
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -55,6 +59,8 @@ class RequestFacts:
     stream: bool
     body: bytes
     document: Mapping[str, object]
+    model_at: tuple[int, int] | None = None
+    """Where the model stands in `body`, if that is known."""
 
 
 @lru_cache(256)
@@ -78,7 +84,14 @@ def path_model(path: str) -> str | None:
     return None if found is None else unquote(found["model"])
 
 
-def peek_model(body: bytes) -> str | None:
+class Peeked(NamedTuple):
+    """The model of a body, and where it stands in it if that could be told at a glance."""
+
+    model: str | None
+    at: tuple[int, int] | None
+
+
+def peek_model(body: bytes) -> Peeked:
     """The top-level `model` of a JSON object; None when there is none or the body is no such object. Never raises.
 
     Costs a search instead of a parse for the usual bodies.
@@ -87,35 +100,40 @@ def peek_model(body: bytes) -> str | None:
     try:
         value = loads(body[span[0] : span[1]] if span is not None else body)
     except orjson.JSONDecodeError:
-        return None
+        return Peeked(None, None)
     model = value if span is not None else value.get("model") if isinstance(value, dict) else None
-    return model if isinstance(model, str) else None
+    return Peeked(model if isinstance(model, str) else None, span)
 
 
-def request_facts(path: str, body: bytes) -> RequestFacts:
-    """Read a request with a decoded body. Raises `ProxyError` 400 when it is not a JSON object that names a model."""
+def request_facts(path: str, body: bytes, model_at: tuple[int, int] | None = None) -> RequestFacts:
+    """Read a request with a decoded body. Raises `ProxyError` 400 when it is not a JSON object that names a model.
+
+    `model_at` is where the model stands, as `peek_model` has found it in this body.
+    """
     place = surface_of(path)
     if place is None:
         raise bad_request("This path takes no requests for a model")
     document = _object(body)
-    bare_path, query = path.partition("?")[0], _query(path)
-    if place[1] is Surface.GENERATE:
+    dialect, surface = place
+    bare_path, _, query = path.partition("?")
+    query = _query(query) if query else ""
+    if surface is Surface.GENERATE:
         spelled = with_usual_config(body, document)
         document = document if spelled is body else _object(spelled)
-        return RequestFacts(*place, bare_path, query, path_model(path) or "", _streams(path), spelled, document)
-    model = document.get("model")
+        model = path_model(path) or ""
+        return RequestFacts(dialect, surface, bare_path, query, model, _streams(path), spelled, document)
+    named = document.get("model")
     if "model" not in document:
         raise bad_request("Missing required parameter: 'model'")
-    if not isinstance(model, str) or not model:
+    if not isinstance(named, str) or not named:
         raise bad_request("Invalid type for 'model': expected a non-empty string")
-    streams = place[1] in {Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES}
-    stream = streams and document.get("stream") is True
-    return RequestFacts(*place, bare_path, query, model, stream, body, document)
+    stream = document.get("stream") is True and surface in _STREAMING
+    return RequestFacts(dialect, surface, bare_path, query, named, stream, body, document, model_at)
 
 
-def _query(path: str) -> str:
+def _query(query: str) -> str:
     """The query as it can stand in a request line: some clients leave bytes in it as they are."""
-    return quote(without_logins(path.partition("?")[2]), safe=_QUERY, errors="surrogateescape")
+    return quote(without_logins(query), safe=_QUERY, errors="surrogateescape")
 
 
 def without_logins(query: str) -> str:
@@ -216,6 +234,9 @@ def compaction_trigger(facts: RequestFacts) -> bool:
 
 def lane(headers: Headers) -> str | None:
     """The conversation a request belongs to, from its headers alone; None when they name none."""
+    named = fields.named(headers)
+    if named.keys().isdisjoint(_LANE):
+        return None
     parent = _digest(headers, "x-codex-parent-thread-id")
     thread = _digest(headers, "thread-id")
     specific = thread or _digest(headers, "session_id") or _digest(headers, "session-id")
