@@ -174,6 +174,8 @@ def _outgoing(effort: str, policy: EffortPolicy) -> str | None:
 def _openai(body: Body, policy: EffortPolicy, *, flat: bool) -> Changes:
     if _is_stripped(policy):
         return _openai_stripped(body)
+    if not policy.ladder:
+        return {}
     path = _openai_path(body, flat=flat)
     caller = _at(body, path)
     reasoning = body.get("reasoning")
@@ -181,7 +183,7 @@ def _openai(body: Body, policy: EffortPolicy, *, flat: bool) -> Changes:
         "reasoning" not in body or isinstance(reasoning, Mapping)
     )
     effort = _default_for(policy, caller, is_unset=is_unset) or caller
-    if not policy.ladder or not isinstance(effort, str):
+    if not isinstance(effort, str):
         return {}
     value = _outgoing(effort, policy)
     if value == caller:
@@ -308,12 +310,14 @@ def _from_budget(budget: int) -> str:
 def _messages(body: Body, model: str, policy: EffortPolicy) -> Changes:
     if _is_stripped(policy):
         return _deleted(body, ("thinking",)) | _deleted(body, _LEVEL)
+    if not policy.ladder:
+        return {}
     caller = _messages_effort(body)
     effort = _default_for(policy, caller, is_unset=caller is None)
-    if effort is not None and policy.ladder:
+    if effort is not None:
         return _messages_default(body, model, _outgoing(effort, policy))
     level = _at(body, _LEVEL)
-    if not policy.ladder or not isinstance(level, str):
+    if not isinstance(level, str):
         return {}
     value = _outgoing(level, policy)
     if value == level:

@@ -33,7 +33,7 @@ def within_budget(_target: Target) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Constraints:
     """What one request asks of a target. `can_speak` is False when the request is known not to be sayable in the
     target's wire format. `unusable` names why a provider cannot be called, None when it can; `spent` tells exhausted

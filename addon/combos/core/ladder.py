@@ -36,8 +36,10 @@ def resolve_at_or_below(want: str, supported: Iterable[str]) -> str | None:
 
 def for_model[V](table: Mapping[str, V], model: str) -> V | None:
     """Look a model up in a per-model map: exact key, then the part before `:`, then both ignoring case."""
+    if not table:
+        return None
     names = (model, model.partition(":")[0])
-    for name in names if table else ():
+    for name in names:
         if name in table:
             return table[name]
     for name in names:

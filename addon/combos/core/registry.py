@@ -33,10 +33,22 @@ _FAMILIES = (("claude-", "anthropic"), ("llama-", "groq"), ("mixtral-", "groq"),
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A configured provider, ready for dispatch."""
+    """A configured provider, ready for dispatch.
+
+    What every request asks of its configuration is worked out once: `base` is the address without slashes at its end,
+    `is_chatgpt` the native ChatGPT backend, `stated` the fields that the file sets.
+    """
 
     name: str
     config: ProviderConfig
+    base: str = field(init=False, repr=False, compare=False)
+    is_chatgpt: bool = field(init=False, repr=False, compare=False)
+    stated: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", self.config.base_url.rstrip("/"))
+        object.__setattr__(self, "is_chatgpt", is_chatgpt_backend(self.config))
+        object.__setattr__(self, "stated", frozenset(self.config.model_fields_set))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +259,7 @@ def adapter_for(provider: ProviderConfig, model: str) -> Adapter:
 
 def is_canonical_chatgpt(provider: Provider) -> bool:
     """The only kind of provider that can read a task encrypted for the native ChatGPT backend."""
-    return is_chatgpt_backend(provider.config)
+    return provider.is_chatgpt
 
 
 def is_routable(provider: Provider) -> bool:

@@ -54,10 +54,13 @@ def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossi
     else:
         effort = effort_changes(facts.dialect, document, target.model, policy)
     changes: Changes = {} if facts.dialect is Dialect.GEMINI else {("model",): target.model}
-    changes |= {path: value for path, value in variant.items() if path[:1] not in effort} | effort
+    if variant or effort:
+        changes |= {path: value for path, value in variant.items() if path[:1] not in effort} | effort
     if native and "user" in facts.document:
         changes[("user",)] = None
-    return changes if crossing else changes | without_billing_header(facts, provider)
+    if not crossing and facts.dialect is Dialect.MESSAGES:
+        changes |= without_billing_header(facts, provider)
+    return changes
 
 
 def _decided(
@@ -146,7 +149,7 @@ def must_strip(facts: RequestFacts, provider: Provider) -> bool:
     """Whether Codex's private member is in the body and this provider would not take it."""
     if facts.dialect is not Dialect.RESPONSES or PASSTHROUGH.encode() not in facts.body:
         return False
-    return not f"{provider.config.base_url.rstrip('/')}/".startswith(_PASSTHROUGH_BASES)
+    return not f"{provider.base}/".startswith(_PASSTHROUGH_BASES)
 
 
 def cleaned(facts: RequestFacts, profile: TargetProfile, *, strips: bool, cleans: bool, foreign: str | None) -> Changes:

@@ -149,10 +149,12 @@ class Delivery:
         """The status of an upstream answer for the client."""
         # A 401 tells Codex with a ChatGPT login that this login has expired: it renews it and repeats, twelve times.
         # When another credential was refused, that is not so; 403 ends it, with body and headers unchanged.
+        if status != 401:
+            return status
         provider = attempt.pick.target.provider
         forwards = provider is not None and provider.config.auth_mode is AuthMode.FORWARD
         has_login = wire_headers.get(self.request.headers, "chatgpt-account-id") is not None
-        return 403 if status == 401 and has_login and not forwards else status
+        return 403 if has_login and not forwards else status
 
     def _client_headers(self, headers: Headers, *, keep_length: bool) -> Headers:
         return wire_headers.response_headers(headers, requested_model=self.request.facts.model, keep_length=keep_length)

@@ -21,10 +21,14 @@ TURN_STATE = "x-codex-turn-state"
 LOOP_HEADER = b"cdn-loop"
 
 
+_LIMITS = frozenset({"connect_timeout_ms", "head_timeout_ms", "idle_timeout_ms"})
+
+
 def timeouts_for(provider: Provider, options: TurnOptions) -> Timeouts:
     """The provider's time limits, where it sets none those of the options."""
-    config = provider.config
-    stated = config.model_fields_set
+    config, stated = provider.config, provider.stated
+    if stated.isdisjoint(_LIMITS):
+        return options.timeouts
     return Timeouts(
         config.connect_timeout_ms if "connect_timeout_ms" in stated else options.connect_ms,
         config.head_timeout_ms if "head_timeout_ms" in stated else options.head_ms,
@@ -41,7 +45,7 @@ def outbound_request(
         raise ValueError(f"{target.key} has no provider")
     return OutboundRequest(
         method="POST",
-        url=target_url(provider.config.base_url, target, request.facts, words),
+        url=target_url(provider.base, target, request.facts, words),
         headers=_headers(request, target, provider, words, state, now),
         body=words.body,
         provider=_as_asked(provider, target),
@@ -56,8 +60,9 @@ def _as_asked(provider: Provider, target: Target) -> Provider:
 
 
 def target_url(base_url: str, target: Target, facts: RequestFacts, words: Words) -> str:
-    """The endpoint of a target for these words; in the client's own format with the client's query."""
-    base = _base(base_url.rstrip("/"), target.adapter)
+    """The endpoint of a target for these words; in the client's own format with the client's query. `base_url` has no
+    slash at its end."""
+    base = _base(base_url, target.adapter)
     query = f"?{facts.query}" if facts.query and words.context is None else ""
     match target.dialect:
         case Dialect.RESPONSES:
@@ -105,8 +110,13 @@ def _headers(
         keep_turn_state=turn_state is not None and state.issued_by(turn_state, target, now),
     )
     # Only targets in private networks can lead back here by way of another proxy; vendors need not know of this one.
-    if request.mark and provider.config.allow_private_network:
-        passed = [value for name, value in made if name.lower() == LOOP_HEADER]
-        others = tuple(pair for pair in made if pair[0].lower() != LOOP_HEADER)
-        made = (*others, (LOOP_HEADER, b", ".join([*passed, request.mark.encode()])))
-    return made
+    return _marked(made, request.mark.encode()) if request.mark and provider.config.allow_private_network else made
+
+
+def _marked(headers: Headers, mark: bytes) -> Headers:
+    """The fields with this proxy's mark behind those of the proxies before it."""
+    if wire_headers.get(headers, LOOP_HEADER.decode()) is None:
+        return (*headers, (LOOP_HEADER, mark))
+    passed = [value for name, value in headers if name.lower() == LOOP_HEADER]
+    others = [field for field in headers if field[0].lower() != LOOP_HEADER]
+    return (*others, (LOOP_HEADER, b", ".join([*passed, mark])))

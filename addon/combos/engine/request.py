@@ -1,13 +1,14 @@
 """What a turn is started with: the request, the snapshot it was resolved against, and what only the host can tell."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from combos.core.errors import ProxyError
 from combos.core.facts import Headers
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
 from combos.core.recall import LaneKey, lane_key
 from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
+from combos.engine.commands import Timeouts
 from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
 from combos.wire.request import RequestFacts, conversation
 
@@ -78,3 +79,8 @@ class TurnOptions:
     answer_bytes: int = 64 * 1024 * 1024
     prefix_bytes: int = MAX_BYTES
     prefix_chunks: int = MAX_CHUNKS
+    timeouts: Timeouts = field(init=False, repr=False, compare=False)
+    """The limits of an exchange with a provider that sets none of its own."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "timeouts", Timeouts(self.connect_ms, self.head_ms, self.idle_ms))

@@ -5,6 +5,7 @@ import os
 import random
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 
 from mitmproxy import ctx
 from mitmproxy.hooks import UpdateHook
@@ -67,6 +68,7 @@ class Service:
     def __init__(self, config: LiveConfig, settings: Settings) -> None:
         self.config = config
         self.settings = settings
+        self._options: tuple[Settings | None, TurnOptions] = (None, TurnOptions())
         self.state = EngineState()
         self.upstream = Upstream()
         self.own = OwnAddresses()
@@ -149,8 +151,11 @@ class Service:
         )
 
     def _turn_options(self) -> TurnOptions:
-        settings = self.settings
-        return TurnOptions(settings.connect_timeout_ms, settings.head_timeout_ms, settings.idle_timeout_ms)
+        settings, (known, made) = self.settings, self._options
+        if known is not settings:
+            made = TurnOptions(settings.connect_timeout_ms, settings.head_timeout_ms, settings.idle_timeout_ms)
+            self._options = (settings, made)
+        return made
 
     def _invoke(self, registry: Registry, body: bytes) -> Awaitable[ModelReply]:
         """An internal turn for a decision: nothing of any client goes into it."""
@@ -167,8 +172,8 @@ class Service:
 
     def unusable(self, provider: Provider, *, may_forward: bool) -> str | None:
         """Why the provider cannot be called: `no_credentials`, `self_loop`; None when it can."""
-        url = URL(provider.config.base_url)
-        if any(own.holds(url.host or "", url.port or 0) for own in (self.own, self.listener)):
+        host, port = _place(provider.base)
+        if self.own.holds(host, port) or self.listener.holds(host, port):
             return "self_loop"
         return credentials.usable(provider, self.environ, may_forward, self.keychain, self.accounts)
 
@@ -255,3 +260,10 @@ class Service:
         self.books.turn(record, self.config.registry)
         if changed:
             ctx.master.addons.trigger(UpdateHook([flow]))
+
+
+@lru_cache(1_024)
+def _place(address: str) -> tuple[str, int]:
+    """Host and port of a provider's address; reading one takes longer than all that is asked of it here."""
+    url = URL(address)
+    return url.host or "", url.port or 0

@@ -86,6 +86,7 @@ _DEFAULTS: Headers = ((b"content-type", b"application/json"), (b"accept-encoding
 _MESSAGES_DEFAULTS: Headers = (*_DEFAULTS, (b"anthropic-version", ANTHROPIC_VERSION.encode()))
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+_KEY_MAX = 64  # bytes of a name that is remembered
 _FORBIDDEN = re.compile(rb"[\r\n\0]")
 
 
@@ -180,11 +181,27 @@ def response_headers(
 def _sound(headers: Headers, dropped: frozenset[bytes]) -> list[tuple[bytes, bytes, bytes]]:
     """The fields that are not dropped, nor declared to be hop-by-hop, nor able to break a line: name in lower case,
     name, value."""
-    fields = [(name.lower(), name, value) for name, value in headers]
+    fields = [(_key(name), name, value) for name, value in headers]
     gone = [token for key, _, value in fields if key == _CONNECTION for token in value.split(b",")]
     if gone:
         dropped = dropped.union([token.strip().lower() for token in gone])
-    return [field for field in fields if field[0] not in dropped and _is_sound(field[1], field[2])]
+    return [
+        (key, name, value)
+        for key, name, value in fields
+        if key is not None and key not in dropped and _FORBIDDEN.search(value) is None
+    ]
+
+
+def _key(name: bytes) -> bytes | None:
+    """A field's name in lower case; None for one that is no token. The same few come again with every request."""
+    return _remembered_key(name) if len(name) <= _KEY_MAX else _token(name)
+
+
+def _token(name: bytes) -> bytes | None:
+    return name.lower() if _TOKEN.match(name) is not None else None
+
+
+_remembered_key = lru_cache(512)(_token)
 
 
 def _is_sound(name: bytes, value: bytes) -> bool:
