@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mitmproxy.http import Headers as HeaderMap
-from mitmproxy.http import HTTPFlow, Request
+from mitmproxy.http import HTTPFlow, Request, Response
 from mitmproxy.test import tflow
 
 from combos.mitm.internals import (
@@ -17,7 +17,7 @@ from combos.mitm.internals import (
     ResponseHeaders,
     ResponseProtocolError,
 )
-from combos.mitm.writer import ResponseWriter, WholeSink
+from combos.mitm.writer import ResponseWriter, WholeSink, whole_events
 
 JSON = ((b"Content-Type", b"application/json"),)
 LENGTH = ((b"Content-Length", b"6"),)
@@ -34,6 +34,9 @@ class Recorder:
     async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:
         self.batches.append(events)
         self.waited.append(wait)
+
+    async def whole(self, response: Response, body: bytes) -> None:
+        await self.put(whole_events(7, response, body))
 
     async def drain(self) -> None:
         self.drains += 1

@@ -39,13 +39,15 @@ class ClientWire:
 
     def head(self, status: int, reason: bytes, fields: Sequence[tuple[bytes, bytes]], *, bodiless: bool) -> None:
         """Begin. Without a length and without chunks the body ends with the connection."""
-        framing = {name.lower(): value for name, value in fields if name.lower() in _FRAMING}
+        framing = {known: value for name, value in fields if (known := name.lower()) in _FRAMING}
         self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
         if not (bodiless or self._chunked or b"content-length" in framing):
             self.keeps = False
         # Other addons make answers too: what would break a line of the head is left out of it.
-        lines = [b"HTTP/1.1 %d %b" % (status, b"" if _BREAKS.search(reason) else reason)]
-        lines += [line for field in (*fields, *self._more) if not _BREAKS.search(line := b"%b: %b" % field)]
+        lines = [b"HTTP/1.1 %d %b" % (status, reason), *(b"%b: %b" % field for field in (*fields, *self._more))]
+        if _BREAKS.search(b"".join(lines)):
+            lines[0] = b"HTTP/1.1 %d %b" % (status, b"" if _BREAKS.search(reason) else reason)
+            lines[1:] = [line for line in lines[1:] if not _BREAKS.search(line)]
         if not self.keeps:
             lines.append(b"connection: close")
         elif self._request.version == HttpVersion10:

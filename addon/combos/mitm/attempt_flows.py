@@ -8,7 +8,7 @@ import contextlib
 import time
 from dataclasses import dataclass
 
-from mitmproxy import ctx, http
+from mitmproxy import http
 from mitmproxy.connection import Server
 from mitmproxy.flow import Error
 from mitmproxy.hooks import Hook
@@ -23,6 +23,7 @@ from yarl import URL
 
 from combos.core.facts import Headers
 from combos.engine.commands import OutboundRequest, Send
+from combos.mitm.hooks import fire
 from combos.mitm.internals import made_request, made_response
 
 MASK = b"****"
@@ -101,9 +102,9 @@ class AttemptFlow:
         self._is_announced = True
         # proxyauth would answer with 407, because an attempt carries no proxy credential: replayed flows are exempt.
         self.flow.is_replay = "request"
-        await self._fire(HttpRequestHeadersHook(self.flow))
+        await self._fire(HttpRequestHeadersHook)
         self.flow.is_replay = None
-        await self._fire(HttpRequestHook(self.flow))
+        await self._fire(HttpRequestHook)
 
     def changed(self) -> Outgoing:
         """What is to be sent, as other addons left it. What is masked is ours and cannot be changed here."""
@@ -158,14 +159,14 @@ class AttemptFlow:
             await self._finish_answered(self.flow.response)
         else:
             self.flow.error = Error(fault or "closed before an answer")
-            await self._fire(HttpErrorHook(self.flow))
+            await self._fire(HttpErrorHook)
         self.flow.live = False
 
     async def _finish_answered(self, response: http.Response) -> None:
-        await self._fire(HttpResponseHeadersHook(self.flow))
+        await self._fire(HttpResponseHeadersHook)
         response.data.content = bytes(self._body)
         response.timestamp_end = time.time()
-        await self._fire(HttpResponseHook(self.flow))
+        await self._fire(HttpResponseHook)
 
     def abandon(self) -> None:
         """The client is gone: leave no flow behind that waits for somebody to resume it."""
@@ -175,8 +176,11 @@ class AttemptFlow:
             self.flow.resume()
             self.flow.live = False
 
-    async def _fire(self, hook: Hook) -> None:
-        await ctx.master.addons.handle_lifecycle(hook)
+    async def _fire(self, hook: type[Hook]) -> None:
+        if (waiting := fire(hook, self.flow)) is not None:
+            await waiting
+        if not self.flow.intercepted:
+            return
         try:
             await self.flow.wait_for_resume()
         except asyncio.CancelledError:

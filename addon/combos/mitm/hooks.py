@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import fields
 from typing import Any
 
+from mitmproxy import ctx
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.flow import Flow
 from mitmproxy.hooks import Hook, UpdateHook
@@ -23,7 +24,21 @@ type _Handler = Callable[..., Awaitable[None] | None]
 # whether it would do nothing.
 type _Table = tuple[tuple[tuple[_Handler, Any, Idle | None], ...], ...]
 
-_REPLACED = ("handle_lifecycle", "trigger_event", "trigger", "register", "remove", "clear")
+type _Fire = Callable[[type[Hook], Flow], Awaitable[None] | None]
+
+# Where `fire` finds the remembered hooks of a manager.
+_FIRE = "combos_fire"
+_REPLACED = (_FIRE, "handle_lifecycle", "trigger_event", "trigger", "register", "remove", "clear")
+
+
+def fire(kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
+    """Fire a hook whose one argument is the flow; what is left to be awaited of it, None when it is over.
+
+    Without an object for the hook, and as a rule without a coroutine: 0.02 ms less for the four hooks of a request.
+    """
+    manager: AddonManager = ctx.master.addons
+    remembered: _Fire | None = vars(manager).get(_FIRE)
+    return manager.handle_lifecycle(kind(flow)) if remembered is None else remembered(kind, flow)
 
 
 class _Over:
@@ -49,6 +64,7 @@ class RememberedHooks:
         """Begin. Whoever is registered or removed from now on makes everything be looked up again."""
         manager = self._manager
         vars(manager).update(
+            combos_fire=self.fire,
             handle_lifecycle=self.handle_lifecycle,
             trigger_event=self.trigger_event,
             trigger=self.trigger,
@@ -80,9 +96,19 @@ class RememberedHooks:
         pending = self.trigger_event(event)
         if not isinstance(shown, Flow):
             return pending
-        if pending is not _OVER:
+        return self._told(None if pending is _OVER else pending, shown) or _OVER
+
+    def fire(self, kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
+        """As `handle_lifecycle` for a hook whose one argument is the flow; None when nothing is left to be awaited."""
+        table = self._table(kind.name)
+        if table is None:
+            return self.handle_lifecycle(kind(flow))
+        return self._told(self._fire(table, [flow]), flow)
+
+    def _told(self, pending: Awaitable[None] | None, shown: Flow) -> Awaitable[None] | None:
+        if pending is not None:
             return self._tell_after(pending, shown)
-        return _OVER if self._table(UpdateHook.name) == () else self.trigger_event(UpdateHook([shown]))
+        return None if self._table(UpdateHook.name) == () else self.trigger_event(UpdateHook([shown]))
 
     async def _tell_after(self, pending: Awaitable[None], shown: Flow) -> None:
         await pending

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from mitmproxy.connection import Client
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import HTTPFlow, Response
 
 from combos.mitm import claims
 from combos.mitm.internals import (
@@ -41,7 +41,7 @@ from combos.mitm.internals import (
     keep_client_open,
     parse_size,
 )
-from combos.mitm.writer import Responder, ResponseWriter, WholeSink
+from combos.mitm.writer import Responder, ResponseWriter, WholeSink, whole_events
 
 TASK_NAME = "combos responder"
 # On the connection handler, so that a reloaded script finds what its predecessor started.
@@ -319,6 +319,10 @@ class ResponderStream(HttpStream):
             raise event.failure
         if self.gone and wait:
             await self._stop()
+
+    async def whole(self, response: Response, body: bytes) -> None:
+        """Sink: hand over all pieces in one round."""
+        await self.put(whole_events(self.stream_id, response, body))
 
     async def drain(self) -> None:
         """Sink: wait for the HTTP/2 window, then for the socket."""

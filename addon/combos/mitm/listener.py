@@ -6,11 +6,11 @@ What other addons see, change, answer, hold or kill is the same as on a port of 
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
-from mitmproxy import ctx
 from mitmproxy.connection import Client, ConnectionState, Server
 from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow
@@ -19,6 +19,7 @@ from combos.admin.client_wire import ClientWire
 from combos.core import errors
 from combos.core.facts import Dialect
 from combos.mitm import claims, own_address, recognition
+from combos.mitm.hooks import fire
 from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_headers, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
@@ -108,20 +109,22 @@ class _Answer:
             self._flow.live = False
 
     async def _announce(self) -> None:
-        await self._fire(HttpRequestHeadersHook(self._flow))
-        if self._flow.error is None:
-            await self._fire(HttpRequestHook(self._flow))
+        if (waiting := self._fire(HttpRequestHeadersHook)) is not None:
+            await waiting
+        if self._flow.error is None and (waiting := self._fire(HttpRequestHook)) is not None:
+            await waiting
         if self._flow.error is not None:
             await self._sink.kill()
 
     async def _respond(self, refusal: Responder | None) -> None:
         claimed = claims.take_responder(self._flow)
         responder = refusal or claimed
-        if self._flow.response is not None and refusal is None:
-            await self._sink.whole(self._flow.response)
-        elif responder is None:
-            await self._sink.whole(own_address.answer(self._flow))
-        else:
+        response = self._flow.response
+        if response is None and responder is None:
+            response = own_address.answer(self._flow)
+        if response is not None and refusal is None:
+            await self._sink.given(response)
+        elif responder is not None:
             await self._run(responder)
 
     async def _run(self, responder: Responder) -> None:
@@ -134,8 +137,13 @@ class _Answer:
             if not self._writer.finished:
                 await self._writer.error("The response was not completed.")
 
-    async def _fire(self, hook: Hook) -> None:
-        await ctx.master.addons.handle_lifecycle(hook)
+    def _fire(self, kind: type[Hook]) -> Awaitable[None] | None:
+        waiting = fire(kind, self._flow)
+        return None if waiting is None and not self._flow.intercepted else self._resumed(waiting)
+
+    async def _resumed(self, waiting: Awaitable[None] | None) -> None:
+        if waiting is not None:
+            await waiting
         if self._flow.intercepted:
             await self._flow.wait_for_resume()
 

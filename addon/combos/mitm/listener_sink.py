@@ -25,11 +25,12 @@ from combos.mitm.internals import (
     ResponseProtocolError,
 )
 
-type Fire = Callable[[Hook], Awaitable[None]]
+type Fire = Callable[[type[Hook]], Awaitable[None] | None]
 
 
 class ListenerSink:
-    """Takes one answer. `fire` fires a hook of the flow and returns when nobody holds the flow back any more.
+    """Takes one answer. `fire` fires a hook of the flow; what it gives is to be awaited, until nobody holds the flow
+    back any more.
 
     `hooked` says whether the last hook of the flow was fired.
     """
@@ -40,7 +41,7 @@ class ListenerSink:
         self._wire = wire
         self._fire = fire
         self._body = bytearray()
-        self._keeps_all: bool = ctx.options.store_streamed_bodies
+        self._keeps_all = False
         self._streams = False
 
     async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:  # noqa: ARG002 - nothing queues here
@@ -73,11 +74,25 @@ class ListenerSink:
         except ConnectionError:
             raise asyncio.CancelledError from None
 
-    async def whole(self, response: Response) -> None:
+    async def whole(self, response: Response, body: bytes) -> None:
+        """Send a response that is there as a whole. CancelledError as for `put`."""
+        if self._flow.error is not None:
+            await self.kill()
+        await self._head(response, is_all=not body)
+        await self._rest(body)
+
+    async def given(self, response: Response) -> None:
         """Send a response that an addon has set in a hook of the request."""
         await self._head(response, is_all=True)
-        self._body += response.raw_content or b""
-        await self._end()
+        await self._rest(response.raw_content or b"")
+
+    async def _rest(self, body: bytes) -> None:
+        if self._streams:  # another addon wants to see it piece by piece
+            self._data(body)
+            await self._end()
+        else:
+            self._response.data.content = body
+            await self._finish(self._response)
         self._wire.flush()
 
     async def kill(self) -> None:
@@ -93,11 +108,13 @@ class ListenerSink:
 
     async def _head(self, response: Response, *, is_all: bool) -> None:
         self._flow.response = response
-        await self._fire(HttpResponseHeadersHook(self._flow))
+        if (waiting := self._fire(HttpResponseHeadersHook)) is not None:
+            await waiting
         if self._flow.error is not None:
             await self.kill()
         self._streams = bool(response.stream) and not is_all
         if self._streams:
+            self._keeps_all = ctx.options.store_streamed_bodies
             self._wire.head(response.status_code, response.data.reason, response.headers.fields, bodiless=False)
 
     def _relays_unchanged(self) -> bool:
@@ -120,9 +137,13 @@ class ListenerSink:
             self._data(b"")
         if self._keeps_all or not self._streams:
             response.data.content = bytes(self._body)
-        response.timestamp_end = time.time()
+        await self._finish(response)
+
+    async def _finish(self, response: Response) -> None:
+        response.data.timestamp_end = time.time()
         self.hooked = True
-        await self._fire(HttpResponseHook(self._flow))
+        if (waiting := self._fire(HttpResponseHook)) is not None:
+            await waiting
         if self._flow.error is not None:
             await self.kill()
         if not self._streams:
@@ -143,7 +164,8 @@ class ListenerSink:
     async def _give_up(self) -> None:
         if not self.hooked:
             self.hooked = True
-            await self._fire(HttpErrorHook(self._flow))
+            if (waiting := self._fire(HttpErrorHook)) is not None:
+                await waiting
 
     def _send_whole(self, response: Response) -> None:
         status, body = response.status_code, response.raw_content or b""

@@ -40,6 +40,9 @@ class Sink(Protocol):
     async def put(self, events: tuple[HttpEvent, ...], *, wait: bool = True) -> None:
         """Hand the events over; return when they are dealt with. CancelledError: nobody takes them any more."""
 
+    async def whole(self, response: Response, body: bytes) -> None:
+        """Take a whole response; the flow's own `content` is not set yet. As `put` otherwise."""
+
     async def drain(self) -> None:
         """Return when more may be written without piling up."""
 
@@ -71,12 +74,8 @@ class ResponseWriter:
         self._check_start(status)
         bodiless = _is_bodiless(self._flow.request, status)
         response = _response(status, _whole_headers(self._flow.request, status, headers, len(body)))
-        events: list[HttpEvent] = [ResponseHeaders(self._stream_id, response, bodiless or not body)]
-        if body and not bodiless:
-            events.append(ResponseData(self._stream_id, body))
-        events.append(ResponseEndOfMessage(self._stream_id))
         self.started = self.finished = True
-        await self._sink.put(tuple(events))
+        await self._sink.whole(response, b"" if bodiless else body)
 
     async def head(self, status: int, headers: Headers, first: bytes = b"") -> None:
         """Begin a streamed response, with the first piece of its body if there is one already: one round for both.
@@ -164,6 +163,12 @@ class ResponseWriter:
             raise ValueError(f"not a final status: {status}")
 
 
+def whole_events(stream_id: int, response: Response, body: bytes) -> tuple[HttpEvent, ...]:
+    """The events of a response that is there as a whole."""
+    data = (ResponseData(stream_id, body),) if body else ()
+    return (ResponseHeaders(stream_id, response, not body), *data, ResponseEndOfMessage(stream_id))
+
+
 class WholeSink:
     """Collects a response and sets it as `flow.response`, for flows whose client has no streamed layer (replays)."""
 
@@ -184,6 +189,12 @@ class WholeSink:
                     self._finish()
                 case ResponseProtocolError(message=message):
                     self._flow.response = Response.make(502, message, {"content-type": "text/plain"})
+
+    async def whole(self, response: Response, body: bytes) -> None:
+        """Set the response."""
+        self._response = response
+        self._body += body
+        self._finish()
 
     async def drain(self) -> None:
         """Nothing piles up that is not wanted whole."""
