@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from answers import DIALECTS
+from plans import TOOL
 from scene import SHAPES, Combo
 
 ENTRANCES = ("base", "listener", "absolute", "tunnel", "http2")
@@ -15,6 +16,14 @@ _HOSTS = {
     "responses": "api.responses.test",
     "messages": "api.messages.test",
     "gemini": "api.gemini.test",
+}
+_SCHEMA = {"type": "object", "properties": {"note": {"type": "string"}, "deep": {"type": "object"}}}
+_FUNCTION = {"name": TOOL, "description": "Takes a note.", "parameters": _SCHEMA}
+_TOOLS = {
+    "chat": {"type": "function", "function": _FUNCTION},
+    "responses": {"type": "function", **_FUNCTION},
+    "messages": {"name": TOOL, "description": "Takes a note.", "input_schema": _SCHEMA},
+    "gemini": {"functionDeclarations": [_FUNCTION]},
 }
 CALLER = "canary-caller"
 """A credential of the client, which must reach no provider."""
@@ -75,7 +84,7 @@ class Ask:
                 made |= {"messages": [message], "max_tokens": 100, "stream": self.stream}
             case _:
                 made |= {"messages": [message], "stream": self.stream}
-        data = json.dumps(made, ensure_ascii=False).encode()
+        data = json.dumps({**made, "tools": [_TOOLS[self.dialect]]}, ensure_ascii=False).encode()
         return gzip.compress(data, 1) if self.packed else data
 
     def fields(self) -> list[tuple[str, str]]:

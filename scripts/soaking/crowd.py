@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import ssl
 import time
 from collections.abc import Iterator
@@ -20,6 +21,9 @@ _ENDS_S = 30
 """So long after a client's end at the latest, nothing is asked on its behalf."""
 _LET_GO_S = 10
 """A provider that is silent is let go when its client leaves, not when its time is over."""
+
+_WAITING_ROOM = 100
+"""Connections that wait to be accepted: asyncio's own bound, with which mitmproxy listens."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Tally:
     answered: int = 0
     sends: int = 0
     reconnects: int = 0
+    refused: int = 0
     endings: collections.Counter[str] = field(default_factory=collections.Counter)
     plans: collections.Counter[str] = field(default_factory=collections.Counter)
     faults: list[tuple[int, str]] = field(default_factory=list)
@@ -79,6 +84,10 @@ class Crowd:
         """Do these requests."""
         await asyncio.gather(*(self._member(numbers) for _ in range(self.wishes.concurrency)))
 
+    def forget(self) -> None:
+        """The proxy knows of no cooldown any more."""
+        self._rests.clear()
+
     async def _member(self, numbers: Iterator[int]) -> None:
         clients: dict[str, Client | Client2] = {}
         try:
@@ -99,7 +108,15 @@ class Crowd:
         if protocol not in self._tls:
             self._tls[protocol] = self._proxy.client_tls(*([protocol] if protocol else []))  # type: ignore[attr-defined]
         port: int = self._proxy.port_of(entrance)  # type: ignore[attr-defined]
-        return Client2(port, self._tls["h2"]) if entrance == "http2" else Client(port, entrance, self._tls[protocol])
+        if entrance == "http2":
+            return Client2(port, self._tls["h2"], self._look)
+        return Client(port, entrance, self._tls[protocol], self._look)
+
+    async def _look(self, port: int) -> object:
+        """What the proxy holds for the client at this port."""
+        with contextlib.suppress(OSError, TimeoutError):
+            return await self._proxy.inside("client", port=port)  # type: ignore[attr-defined]
+        return "says nothing"
 
     # -- what is asked
 
@@ -128,8 +145,9 @@ class Crowd:
     async def _exchange(self, client: Client | Client2, asks: list[Ask]) -> None:
         begun, reused = time.monotonic(), client.usable
         answers = await client.ask(asks, self.wishes.patience_s * 20)
-        if reused and self._was_stale(asks, answers):
-            self.tally.reconnects += 1
+        if self._was_stale(asks, answers) and (reused or self._was_refused(answers)):
+            self.tally.reconnects += reused
+            self.tally.refused += not reused
             client.close()
             answers = await client.ask(asks, self.wishes.patience_s * 20)
         seconds = time.monotonic() - begun
@@ -147,6 +165,10 @@ class Crowd:
         return not any(
             answer.status or answer.left or self.book.of(ask.number) for ask, answer in zip(asks, answers, strict=True)
         )
+
+    def _was_refused(self, answers: list[Answer]) -> bool:
+        """Whether the kernel did: more clients come at once than can wait to be accepted."""
+        return self.wishes.concurrency > _WAITING_ROOM and "ConnectionResetError" in answers[0].reason
 
     async def _settle(self, ask: Ask, answer: Answer, seconds: float) -> None:
         combo = ask.combo

@@ -31,7 +31,7 @@ class Row:
 
 def _healthy(rng: random.Random, asked: Asked, **pieces: int) -> Plan:
     said = speech(rng, asked, **pieces)
-    plan = Plan("healthy", Fate.OK, [], text=said.text)
+    plan = Plan("healthy", Fate.OK, [], said=said)
     if asked.stream:
         return streamed(rng, plan, [*said.start(), *said.output(), *said.finish()])
     return answered(rng, plan, said.whole(), [JSON])
@@ -74,14 +74,14 @@ def _empty(rng: random.Random, asked: Asked) -> Plan:
 
 def _several_ends(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked)
-    plan = Plan("", Fate.OK, [], text=said.text, repeats=True)
+    plan = Plan("", Fate.OK, [], said=said, repeats=True)
     return streamed(rng, plan, [*said.start(), *said.output(), *said.finish(), *said.finish()])
 
 
 def _compressed(rng: random.Random, asked: Asked, *, cut: bool = False) -> Plan:
     coding = rng.choice(CODINGS)
     said = speech(rng, asked)
-    plan = Plan("", Fate.HOP if cut else Fate.OK, [], text=said.text)
+    plan = Plan("", Fate.HOP if cut else Fate.OK, [], said=said)
     kind = EVENTS if asked.stream else JSON
     events = b"".join([*said.start(), *said.output(), *said.finish()])
     body = packed(coding, events if asked.stream else said.whole())
@@ -214,7 +214,7 @@ def _error_with_200(rng: random.Random, asked: Asked) -> Plan:
 
 def _odd_type(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked)
-    return answered(rng, Plan("", Fate.OK, [], text=said.text), said.whole(), [("content-type", "text/plain")])
+    return answered(rng, Plan("", Fate.OK, [], said=said), said.whole(), [("content-type", "text/plain")])
 
 
 # -- streams
@@ -246,7 +246,7 @@ def _stall_before(rng: random.Random, asked: Asked) -> Plan:
 
 def _begun(rng: random.Random, asked: Asked, after: list[bytes], *, ends: bool) -> Plan:
     said = speech(rng, asked, least=2)
-    plan = Plan("", Fate.CUT, [], text=said.text)
+    plan = Plan("", Fate.CUT, [], said=said)
     return streamed(rng, plan, [*said.start(), *said.output(), *after], ends=ends)
 
 
@@ -267,7 +267,7 @@ def _break_after(rng: random.Random, asked: Asked) -> Plan:
 def _half_frame(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked, least=2)
     last = said.finish()[-1] if asked.dialect != "chat" else said.output()[-1]
-    plan = Plan("", Fate.CUT, [], text=said.text)
+    plan = Plan("", Fate.CUT, [], said=said)
     half = last[: rng.randint(1, len(last) // 2)]
     streamed(rng, plan, [*said.start(), *said.output(), half], ends=rng.random() < 0.5)
     plan.steps.append("close")
@@ -290,13 +290,13 @@ def _bad_chunk(rng: random.Random, asked: Asked) -> Plan:
 
 def _garbled_before(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked)
-    plan = Plan("", Fate.ANY, [], text=said.text)
+    plan = Plan("", Fate.ANY, [], said=said)
     return streamed(rng, plan, [*said.start(), b"data: {broken\n\n", *said.output(), *said.finish()])
 
 
 def _untyped(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked)
-    plan = Plan("", Fate.OK, [], text=said.text)
+    plan = Plan("", Fate.OK, [], said=said)
     return streamed(rng, plan, [*said.start(), *said.output(), *said.finish()], fields=[])
 
 
@@ -307,7 +307,7 @@ def _wrong_type(rng: random.Random, asked: Asked) -> Plan:
 
 def _whole_for_stream(rng: random.Random, asked: Asked) -> Plan:
     said = speech(rng, asked)
-    return answered(rng, Plan("", Fate.OK, [], text=said.text), said.whole(), [JSON])
+    return answered(rng, Plan("", Fate.OK, [], said=said), said.whole(), [JSON])
 
 
 def _long_prefix(_rng: random.Random, asked: Asked) -> Plan:

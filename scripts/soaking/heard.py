@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from codings import CodingError, unpacked
+from reading import Reader, Said, whole
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\n\n|\n\r\n")
 
@@ -29,7 +29,7 @@ class Answer:
 class Heard:
     """`ending`: `complete`, `error`, `cut` (the framing shows it), `silent` (nothing shows it), `none`."""
 
-    text: str = ""
+    said: Said = field(default_factory=Said)
     ending: str = "none"
     faults: list[str] = field(default_factory=list)
 
@@ -76,27 +76,12 @@ def _whole(dialect: str, body: bytes, answer: Answer) -> Heard:
         return Heard(ending="silent", faults=["an answer that is no JSON"])
     if not isinstance(document, dict):
         return Heard(ending="silent", faults=["an answer that is no object"])
-    text = "".join(_texts(dialect, document))
-    failed = not text and (document.get("error") or document.get("status") == "failed")
-    return Heard(text, "error" if failed else "complete")
+    said = whole(dialect, document)
+    failed = not said.everything and (document.get("error") or document.get("status") == "failed")
+    return Heard(said, "error" if failed else "complete")
 
 
-def _texts(dialect: str, document: dict[str, Any]) -> Iterator[str]:
-    match dialect:
-        case "chat":
-            yield from (choice["message"].get("content") or "" for choice in document.get("choices", []))
-        case "messages":
-            yield from (block.get("text", "") for block in document.get("content", []))
-        case "responses":
-            for item in document.get("output", []):
-                yield from (part.get("text", "") for part in item.get("content", []))
-        case _:
-            for candidate in document.get("candidates", []):
-                parts = candidate.get("content", {}).get("parts", [])
-                yield from (part.get("text", "") for part in parts)
-
-
-def events(body: bytes) -> Iterator[bytes]:
+def _events(body: bytes) -> Iterator[bytes]:
     """The data of each event."""
     for frame in _BLANK.split(body):
         lines = [line for line in frame.splitlines() if line.startswith(b"data:")]
@@ -104,91 +89,14 @@ def events(body: bytes) -> Iterator[bytes]:
             yield b"\n".join(line[5:].removeprefix(b" ") for line in lines)
 
 
-class _Reader:
-    """Follows one stream."""
-
-    def __init__(self, dialect: str) -> None:
-        self.dialect = dialect
-        self.text: list[str] = []
-        self.end = ""
-        self.starts = 0
-        self.faults: list[str] = []
-
-    def take(self, data: bytes) -> None:
-        """One event."""
-        if data == b"[DONE]":
-            self._ended("complete")
-            return
-        try:
-            document = json.loads(data)
-        except ValueError:
-            self.faults.append(f"unreadable event {data[:80]!r}")
-            self._ended("error")  # clients raise here
-            return
-        if isinstance(document, dict):
-            getattr(self, f"_{self.dialect}")(document)
-
-    def _ended(self, how: str) -> None:
-        self.end = self.end or how
-
-    def _say(self, text: object) -> None:
-        if isinstance(text, str) and text:
-            if self.end:
-                self.faults.append("text after the end")
-            self.text.append(text)
-
-    def _chat(self, document: dict[str, Any]) -> None:
-        if document.get("error"):
-            self._ended("error")
-        for choice in document.get("choices") or []:
-            self._say((choice.get("delta") or {}).get("content"))
-            if reason := choice.get("finish_reason"):
-                self._ended("error" if reason == "error" else "complete")
-
-    def _responses(self, document: dict[str, Any]) -> None:
-        match document.get("type"):
-            case "response.created":
-                self.starts += 1
-            case "response.output_text.delta":
-                self._say(document.get("delta"))
-            case "response.completed" | "response.incomplete":
-                self._ended("complete")
-            case "response.failed" | "error":
-                self._ended("error")
-
-    def _messages(self, document: dict[str, Any]) -> None:
-        match document.get("type"):
-            case "message_start":
-                self.starts += 1
-            case "content_block_delta":
-                self._say(document.get("delta", {}).get("text"))
-            case "message_delta" if (document.get("delta") or {}).get("stop_reason"):
-                self._ended("error" if document["delta"]["stop_reason"] == "error" else "complete")
-            case "message_stop":
-                self._ended("complete")
-            case "error":
-                self._ended("error")
-
-    def _gemini(self, document: dict[str, Any]) -> None:
-        if document.get("error"):
-            self._ended("error")
-        for candidate in document.get("candidates") or []:
-            for part in (candidate.get("content") or {}).get("parts") or []:
-                self._say(part.get("text"))
-            if candidate.get("finishReason"):
-                self._ended("complete")
-        if (document.get("promptFeedback") or {}).get("blockReason"):
-            self._ended("complete")
-
-
 def _stream(dialect: str, body: bytes, answer: Answer) -> Heard:
-    reader = _Reader(dialect)
-    for data in events(body if answer.clean else body[: _last_frame(body)]):
+    reader = Reader(dialect)
+    for data in _events(body if answer.clean else body[: _last_frame(body)]):
         reader.take(data)
     if reader.starts > 1:
         reader.faults.append(f"{reader.starts} beginnings")
     ending = reader.end or ("silent" if answer.clean else "cut")
-    return Heard("".join(reader.text), ending, reader.faults)
+    return Heard(reader.said, ending, reader.faults)
 
 
 def _last_frame(body: bytes) -> int:

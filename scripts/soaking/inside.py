@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ from mitmproxy.addonmanager import traverse
 logger = logging.getLogger(__name__)
 _CANARY = re.compile(rb"canary-key-[a-z0-9-]+")
 _LOOKED_AT = 20
+_TOP = 12
+_EXPIRING = (
+    "state._affinity",
+    "state._issuers",
+    "state._responses",
+    "state._makers",
+    "state.cooldowns",
+    "state.recall",
+    "state.replay",
+)
+_DAYS_MS = 3 * 24 * 3_600_000
+_OWN_LINES = (tracemalloc.Filter(False, tracemalloc.__file__), tracemalloc.Filter(False, __file__))
 
 
 class Inside:
@@ -32,6 +45,7 @@ class Inside:
         self.leaks: collections.Counter[str] = collections.Counter()
         self._server: asyncio.Server | None = None
         self._seen = 0
+        self._before: tracemalloc.Snapshot | None = None
 
     async def running(self) -> None:
         """Hook: listen."""
@@ -75,9 +89,33 @@ class Inside:
                 return self._held(service)
             case "generation":
                 return service.config.registry.generation
+            case "traced":
+                return self._traced(service)
+            case "client":
+                return _client(asked["port"])
             case "responders":
                 return _stacks(asked["older"], asked["younger"])
         return None
+
+    def _traced(self, service: Any) -> dict[str, Any]:
+        """How much more each line holds than when this was last asked, in KiB, the largest first.
+
+        As if nothing had been asked for days: what the stores of the state keep for a time is none of it.
+        """
+        now = service.now()
+        service.state.sweep(type(now)(now.mono_ms + _DAYS_MS, now.epoch_ms + _DAYS_MS))
+        gc.collect()
+        before, self._before = self._before, tracemalloc.take_snapshot().filter_traces(_OWN_LINES)
+        if before is None:
+            return {"total": 0.0, "lines": [], "kept": {}}
+        grown = self._before.compare_to(before, "lineno")
+        lines = [
+            (_place(line.traceback[0]), line.size_diff / 1024, line.count_diff)
+            for line in grown[:_TOP]
+            if line.size_diff > 0
+        ]
+        kept = {name: size for name, size in _sizes(service).items() if name in _EXPIRING}
+        return {"total": sum(line.size_diff for line in grown) / 1024, "lines": lines, "kept": kept}
 
     def _held(self, service: Any) -> dict[str, Any]:
         gc.collect()
@@ -91,6 +129,7 @@ class Inside:
             "files": len(links),
             "clients": len(ctx.master.addons.get("proxyserver").connections),
             "rss_kib": rss,
+            "registries": sum(type(thing).__name__ == "Registry" for thing in gc.get_objects()),
             "objects": len(gc.get_objects()),
             "state": _sizes(service),
             "leaks": dict(self.leaks),
@@ -102,6 +141,27 @@ def _service() -> Any:
     """The part of the addon that requests share."""
     combos = next(addon for addon in traverse(ctx.master.addons.chain) if type(addon).__name__ == "Combos")
     return combos.service
+
+
+def _place(frame: tracemalloc.Frame) -> str:
+    """File and line, without the folders that are the same for all."""
+    return f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}"
+
+
+def _client(port: int) -> list[str]:
+    """The connection of the client at this port: what is still to be written to it, and its streams."""
+    found = []
+    for handler in ctx.master.addons.get("proxyserver").connections.values():
+        if handler.client.peername[1] == port:
+            writer = handler.transports[handler.client].writer
+            unsent = writer.transport.get_write_buffer_size() if writer is not None else None
+            streams = [repr(layer) for layer in gc.get_objects() if _is_stream_of(layer, handler.client)]
+            found.append(f"unsent {unsent}, {handler.client.state}, streams {streams}")
+    return found
+
+
+def _is_stream_of(layer: Any, client: Any) -> bool:
+    return type(layer).__name__ == "ResponderStream" and layer.context.client is client
 
 
 def _link(name: str) -> str:

@@ -6,9 +6,13 @@ import random
 import socket
 import ssl
 import struct
+from collections.abc import Awaitable, Callable
 
 from asks import Ask
 from heard import Answer
+
+type Look = Callable[[int], Awaitable[object]]
+"""Asks the proxy about the connection of a client at this port."""
 
 _BROKEN = (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
 
@@ -16,13 +20,16 @@ _BROKEN = (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverru
 class Client:
     """One connection to the proxy."""
 
-    def __init__(self, port: int, entrance: str, tls: ssl.SSLContext) -> None:
+    def __init__(self, port: int, entrance: str, tls: ssl.SSLContext, look: Look) -> None:
+        self._look = look
         self._port = port
         self._entrance = entrance
         self._tls = tls
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._host = ""
+        self._limit: asyncio.Timeout | None = None
+        self._patience_s = 0.0
 
     @property
     def usable(self) -> bool:
@@ -42,7 +49,10 @@ class Client:
         return reader, writer
 
     async def ask(self, asks: list[Ask], patience_s: float) -> list[Answer]:
-        """Send the requests, one behind the other, and read the answers. A broken connection ends all that follow."""
+        """Send the requests, one behind the other, and read the answers. A broken connection ends all that follow.
+
+        `patience_s`: so long may nothing arrive.
+        """
         answers = [Answer() for _ in asks]
         try:
             if self._writer is None:
@@ -67,16 +77,27 @@ class Client:
             await asyncio.sleep(0.001)
             self._leave(answer, leaving.how)
             return
-        wait_s = leaving.after_s if leaving and leaving.after_s is not None else patience_s
+        stays = leaving is None or leaving.after_s is None
         try:
-            async with asyncio.timeout(wait_s):
+            async with asyncio.timeout(patience_s if stays else leaving.after_s) as limit:
+                self._limit, self._patience_s = (limit if stays else None), patience_s
                 await self._read(ask, answer)
         except TimeoutError:
-            answer.hung = wait_s == patience_s
+            answer.hung = stays
+            answer.reason = await self.stuck(answer) if stays else ""
             self._leave(answer, leaving.how if leaving else "close")
         except _BROKEN as error:
             answer.reason = repr(error)
             self.close()
+
+    async def stuck(self, answer: Answer) -> str:
+        """What both ends of the connection hold, for an answer that does not come."""
+        reader, writer = self._reader, self._writer
+        if reader is None or writer is None:
+            return "no connection"
+        unread = len(reader._buffer)  # type: ignore[attr-defined]
+        own = f"{len(answer.body)} bytes came, {unread} unread, reading {writer.transport.is_reading()}"  # type: ignore[attr-defined]
+        return f"{own}; the proxy: {await self._look(writer.get_extra_info('sockname')[1])}"
 
     def _message(self, ask: Ask) -> bytes:
         body = ask.body()
@@ -137,6 +158,8 @@ class Client:
                 raise asyncio.IncompleteReadError(b"", size)
             answer.body += data
             size -= len(data)
+            if self._limit is not None:
+                self._limit.reschedule(asyncio.get_running_loop().time() + self._patience_s)
             if ask.slow_s:
                 await asyncio.sleep(ask.slow_s)
 

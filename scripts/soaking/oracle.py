@@ -1,20 +1,23 @@
 """Whether what a client got agrees with what the providers did for it."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from answers import Speech
 from asks import Ask
 from heard import Answer, Heard, heard
-from plans import Fate
+from plans import Fate, Plan
 from provider import Send
+from reading import Said
 from scene import Target
 
 _SLOW_SHARE = 0.4
 """In a request that took this part of the time limit, any send may have been given up for it."""
 _CONNECTING_S = 8
 """So long, and a target may have been given up before the request reached it: connecting has a limit of its own."""
-_MARK = re.compile(r"<(r\d+\.[^:>]+):\d+>")
+_MARK = re.compile(r"<(r\d+\.[^:>]+):[\w-]+>")
 
 
 @dataclass
@@ -55,12 +58,17 @@ def _credentials(case: Case) -> Iterator[str]:
 
 
 def _mixtures(case: Case) -> Iterator[str]:
-    """Text of two sends, or of somebody else's request."""
-    makers = set(_MARK.findall(case.heard.text))
+    """Text, thoughts or calls of two sends, or of somebody else's request."""
+    makers = _makers(case)
     if len(makers) > 1:
-        yield f"text of several: {sorted(makers)}"
+        yield f"words of several: {sorted(makers)}"
     if any(not maker.startswith(f"r{case.ask.number}.") for maker in makers):
-        yield f"text of another request: {sorted(makers)}"
+        yield f"words of another request: {sorted(makers)}"
+
+
+def _makers(case: Case) -> set[str]:
+    """Who said what the client heard."""
+    return set(_MARK.findall(case.heard.said.everything))
 
 
 def _silent(case: Case) -> Iterator[str]:
@@ -166,8 +174,8 @@ def _went_on(case: Case, send: Send, after: list[Send]) -> bool:
 def _owner(case: Case, send: Send) -> Iterator[str]:
     """The send whose answer the client has to have."""
     told, plan = case.heard, send.plan
-    if plan.text and not plan.text.startswith(told.text):
-        yield f"not the text of {send.target}: {told.text[:200]!r} for {plan.text[:200]!r}"
+    if plan.said is not None and (unlike := _unlike(told.said, plan.said)):
+        yield f"not what {send.target} said ({plan.name}): {unlike}"
         return
     if case.answer.left:
         return
@@ -176,10 +184,45 @@ def _owner(case: Case, send: Send) -> Iterator[str]:
     yield from _AS_TOLD[plan.fate](case, send)
 
 
+def _unlike(told: Said, said: Speech) -> str:
+    """Where what was heard is not the beginning of what was said; empty when it is."""
+    for name, heard_, meant in (("text", told.text, said.text), ("thoughts", told.thoughts, said.thoughts)):
+        if not meant.startswith(heard_):
+            return f"{name} {heard_[:200]!r} for {meant[:200]!r}"
+    if len(told.calls) > len(said.calls):
+        return f"{len(told.calls)} calls for {len(said.calls)}"
+    for (name, arguments), call in zip(told.calls, said.calls, strict=False):
+        if name != call.name or not (call.arguments.startswith(arguments) or _same(arguments, call.arguments)):
+            return f"call {name} {arguments!r} for {call.arguments!r}"
+    return ""
+
+
+def _same(arguments: str, said: str) -> bool:
+    """Whether both are the same JSON: some dialects have objects in the place of the text."""
+    try:
+        return bool(json.loads(arguments) == json.loads(said))
+    except ValueError:
+        return False
+
+
+def _is_all(told: Said, said: Speech) -> bool:
+    return (
+        (told.text, told.thoughts) == (said.text, said.thoughts)
+        and len(told.calls) == len(said.calls)
+        and all(_same(arguments, call.arguments) for (_, arguments), call in zip(told.calls, said.calls, strict=True))
+    )
+
+
+def _end(said: Said) -> str:
+    """How it ends, for people to read."""
+    calls = "".join(f" {name}({arguments})" for name, arguments in said.calls)
+    return f"thoughts {said.thoughts[-40:]!r}, text {said.text[-80:]!r},{calls or ' no calls'}"
+
+
 def _whole(case: Case, send: Send) -> Iterator[str]:
     told, plan = case.heard, send.plan
-    if told.ending != "complete" or told.text != plan.text:
-        yield f"{send.target} answered ({plan.name}), the client heard {told.ending}: {told.text[-80:]!r}"
+    if told.ending != "complete" or (plan.said is not None and not _is_all(told.said, plan.said)):
+        yield f"{send.target} answered ({plan.name}), the client heard {told.ending}: {_end(told.said)}"
     if told.faults and not plan.repeats:
         yield f"{plan.name}: {told.faults}"
 
@@ -191,14 +234,14 @@ def _broken(case: Case, send: Send) -> Iterator[str]:
 
 def _coherent(case: Case, send: Send) -> Iterator[str]:
     told, plan = case.heard, send.plan
-    if told.ending == "complete" and plan.text and told.text != plan.text:
-        yield f"{plan.name}: a part of the text ends as a whole one"
+    if told.ending == "complete" and plan.said is not None and not _is_all(told.said, plan.said):
+        yield f"{plan.name}: a part of the answer ends as a whole one: {_end(told.said)}"
 
 
 def _failure(case: Case, send: Send) -> Iterator[str]:
     told, answer = case.heard, case.answer
-    if told.ending != "error" or _MARK.search(told.text):
-        yield f"{send.target} failed for good ({send.plan.name}), the client heard {told.ending} {told.text[:80]!r}"
+    if told.ending != "error" or _makers(case):
+        yield f"{send.target} failed for good ({send.plan.name}), the client heard {told.ending} {_end(told.said)}"
     if answer.status >= 300 and told.faults and bytes(answer.body) != send.plan.raw:
         yield f"{send.plan.name}: {told.faults} {bytes(answer.body)[:200]!r}"
 
@@ -215,7 +258,8 @@ _AS_TOLD: dict[Fate, Callable[[Case, Send], Iterator[str]]] = {
 def _exhausted(case: Case, hopped: list[Send]) -> Iterator[str]:
     combo = case.ask.combo
     assert combo is not None
-    if hopped and _named(combo.targets[-1].key, hopped) is not None:
+    # Those behind the last that was asked may have been passed over, or not been reached: then their failure counts.
+    if hopped and (case.answer.status < 300 or _named(combo.targets[-1].key, hopped) is not None):
         yield from _failure(case, hopped[-1])
         return
     if case.heard.ending != "error" or case.answer.status < 300:
@@ -242,14 +286,18 @@ def _loosely(case: Case) -> Iterator[str]:
     owners = [send for send in live if send.plan.fate in (Fate.OK, Fate.CUT, Fate.STOP) and not _slow(case, send)]
     if len(owners) > 1 and not _impatient(case) and not hedged:
         yield f"asked after an answer: {[(send.target, send.plan.name) for send in owners]}"
-    makers = set(_MARK.findall(told.text))
-    owner = next((send for send in live if makers and send.plan.text.startswith(f"<{min(makers)}:")), None)
+    makers = _makers(case)
+    owner = next((send for send in live if send.plan.said is not None and send.plan.said.ident in makers), None)
     if makers and owner is None:
-        yield f"nobody said {told.text[:80]!r}"
+        yield f"nobody said {_end(told.said)}"
     elif owner is not None:
         yield from _owner(case, owner)
-    elif told.ending == "complete" and not any(send.plan.text == "" or send.plan.fate is Fate.ANY for send in live):
-        yield "the client heard an answer without text"
+    elif told.ending == "complete" and not any(_may_say_nothing(send.plan) for send in live):
+        yield "the client heard an answer that says nothing"
+
+
+def _may_say_nothing(plan: Plan) -> bool:
+    return plan.said is None or plan.said.is_empty or plan.fate is Fate.ANY
 
 
 def _impatient(case: Case) -> bool:

@@ -1,11 +1,12 @@
 """What a provider does with one request: a plan of bytes, pauses and endings, and what has to become of the request."""
 
 import enum
+import json
 import random
 from dataclasses import dataclass, field
 from typing import Literal
 
-from answers import Speech
+from answers import Call, Speech
 
 type Step = bytes | float | Literal["close", "reset", "half", "stall"]
 """Bytes to send, seconds to pause, or what to do to the connection."""
@@ -23,24 +24,26 @@ class Fate(enum.Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """What the provider is asked for. `ident` marks request, target and attempt; `patience_s` is its time limit."""
+    """What the provider is asked for. `number` is that of the request, `ident` marks request, target and attempt;
+    `patience_s` is its time limit."""
 
     dialect: str
     stream: bool
     model: str
+    number: int
     ident: str
     patience_s: float
 
 
 @dataclass
 class Plan:
-    """`text` is all that the client may get to see; `rests` says that the target will be cooled for long."""
+    """`said` is all that the client may get to see; `rests` says that the target will be cooled for long."""
 
     name: str
     fate: Fate
     steps: list[Step]
     status: int = 200
-    text: str = ""
+    said: Speech | None = None
     rests: bool = False
     raw: bytes | None = None
     keeps: bool = True
@@ -51,11 +54,37 @@ class Plan:
 _FILLER = ("", " ", "\n", "é", "東京", "✓ ", "naïve ", '"quoted" ', "\\n ", "🙂", "‎", "data: ", "[DONE]")
 
 
+TOOL = "soak_tool"
+"""The tool that every request offers."""
+
+
 def speech(rng: random.Random, asked: Asked, *, least: int = 1, most: int = 8) -> Speech:
-    """A text that nobody else says: every piece names request, target and attempt."""
-    count = rng.randint(least, most)
-    pieces = tuple(f"<{asked.ident}:{number}>{rng.choice(_FILLER)}" for number in range(count))
-    return Speech(asked.dialect, asked.ident, asked.model, pieces)
+    """What nobody else says: every piece of text, thought and arguments names request, target and attempt."""
+    pieces = _marked(rng, asked, "", rng.randint(least, most))
+    thinks = _marked(rng, asked, "t", rng.randint(1, 4)) if pieces and rng.random() < 0.3 else ()
+    calls = tuple(_call(rng, asked, number) for number in range(_calls(rng))) if pieces else ()
+    if calls and least == 1 and rng.random() < 0.4:
+        pieces = ()
+    return Speech(asked.dialect, asked.ident, asked.model, pieces, thinks, calls)
+
+
+def _marked(rng: random.Random, asked: Asked, kind: str, count: int) -> tuple[str, ...]:
+    return tuple(f"<{asked.ident}:{kind}{number}>{rng.choice(_FILLER)}" for number in range(count))
+
+
+def _calls(rng: random.Random) -> int:
+    return rng.choice((1, 1, 2, 3)) if rng.random() < 0.35 else 0
+
+
+def _call(rng: random.Random, asked: Asked, number: int) -> Call:
+    """One call; its arguments are cut anywhere."""
+    (note,) = _marked(rng, asked, f"c{number}-", 1)
+    whole = json.dumps(
+        {"note": note, "deep": {"list": [number, None, True]}}, ensure_ascii=False, separators=(",", ":")
+    )
+    cuts = sorted(rng.sample(range(1, len(whole)), rng.randint(0, 4)))
+    pieces = tuple(whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True))
+    return Call(f"call_{asked.number}_{number}", TOOL, pieces)
 
 
 def head(status: int, fields: list[tuple[str, str]], reason: str = "Reason") -> bytes:

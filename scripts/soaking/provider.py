@@ -59,7 +59,8 @@ class Book:
         """What is done with this send, and whether a reused connection is to be found dead."""
         target = f"{provider.name}/{model}"
         rng = random.Random(f"{self.seed}:{request}:{target}:{key}")
-        asked = Asked(provider.dialect, stream, model, f"r{request}.{target}.{key[-1]}", self.patience_s)
+        ident = f"r{request}.{len(self.of(request))}.{target}.{key[-1]}"
+        asked = Asked(provider.dialect, stream, model, request, ident, self.patience_s)
         return plan_of(rng, asked, stalls=self.stalls), rng.random() < 0.02
 
 

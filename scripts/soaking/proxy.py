@@ -104,8 +104,8 @@ class Proxy:
         return self.process.returncode or 0
 
 
-async def start(home: Path, document: dict[str, Any]) -> Proxy:
-    """A new process with this configuration and its state in `home`."""
+async def start(home: Path, document: dict[str, Any], *, traced: bool = False) -> Proxy:
+    """A new process with this configuration and its state in `home`. `traced`: where memory is taken is noted."""
     (home / "config.json").write_text(json.dumps(document))
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COMBOS_")}
     admin = _free_port()
@@ -115,7 +115,7 @@ async def start(home: Path, document: dict[str, Any]) -> Proxy:
         *("-s", str(ROOT / "addon" / "main.py"), "-s", str(Path(__file__).with_name("inside.py"))),
         *("--flow-detail", "0", "-p", "0", "--listen-host", "127.0.0.1"),
         *(part for setting in settings for part in ("--set", setting)),
-        env={**kept, "COMBOS_HOME": str(home), "PYTHONUNBUFFERED": "1"},
+        env={**kept, "COMBOS_HOME": str(home), "PYTHONUNBUFFERED": "1", "PYTHONTRACEMALLOC": "1" if traced else "0"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         limit=2**24,

@@ -16,17 +16,23 @@ _BOUNDS = {
 _IDLE_SOCKETS = 40
 _GROWTH_KIB = 24_000
 _GROWTH_SHARE = 0.12
+_LINE_KIB = 1_024
+_TRACED_KIB = 2_048
+"""A configuration more that is about to go, a connection more in the pool."""
+_REGISTRIES = 3
+"""The configuration in force, and those of requests that have just ended."""
 _ENOUGH = 2_000
 """Below this many requests, memory says nothing."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the proxy held after so many requests, with nothing under way."""
+    """What the proxy held after so many requests, with nothing under way. `traced`: how much more than at the snapshot
+    before, in KiB: `total`, and `lines` of place, KiB and number of blocks."""
 
     after: int
     held: dict[str, Any]
-    longest_s: float
+    traced: dict[str, Any] | None = None
 
 
 def leftovers(looks: list[Snapshot], total: int) -> list[str]:
@@ -44,12 +50,28 @@ def leftovers(looks: list[Snapshot], total: int) -> list[str]:
     idle = last["state"].get("upstream.idle", 0)
     if last["sockets"] > first["sockets"] + idle + 2:
         wrong.append(f"{last['sockets']} sockets, {first['sockets']} at the start, {idle} of them pooled")
+    if last["registries"] > _REGISTRIES:
+        wrong.append(f"{last['registries']} configurations are in memory")
     if last["bodies"]:
         wrong.append(f"{last['bodies']} flows are in memory")
     wrong += [
         f"{name} holds {last['state'][name]}" for name, limit in _BOUNDS.items() if last["state"].get(name, 0) > limit
     ]
-    return wrong + _grown(looks, total)
+    return wrong + (_grown(looks, total) if looks[-1].traced is None else _traced(looks, total))
+
+
+def _traced(looks: list[Snapshot], total: int) -> list[str]:
+    """What Python holds more at the end than in the middle, once everything that may expire has."""
+    traced = looks[-1].traced
+    if traced is None:
+        return []
+    wrong = [f"{name} keeps {count} entries for ever" for name, count in traced["kept"].items()]
+    if total < _ENOUGH:
+        return wrong
+    if traced["total"] > _TRACED_KIB:
+        wrong.append(f"all lines together hold {traced['total']:.0f} KiB more than in the middle")
+    lines = ((place, kib, blocks) for place, kib, blocks in traced["lines"] if kib > _LINE_KIB)
+    return wrong + [f"{place} holds {kib:.0f} KiB more, in {blocks:+} blocks" for place, kib, blocks in lines]
 
 
 def _grown(looks: list[Snapshot], total: int) -> list[str]:
@@ -75,13 +97,16 @@ def summary(
     lines = [
         f"seed {chosen.seed}: {tally.done} requests by {chosen.concurrency} clients in {seconds:.0f} s ({rate:.0f}/s), "
         f"{tally.sends} sends, longest exchange {tally.longest_s:.1f} s",
-        "  clients: " + _counts(tally.endings) + f", reconnects {tally.reconnects}",
+        "  clients: " + _counts(tally.endings) + f", reconnects {tally.reconnects}, not let in {tally.refused}",
         "  providers: " + _counts(tally.plans),
         "  meanwhile: " + (_counts(unrest) or "nothing"),
         "  held after  " + "".join(f"{look.after:>10}" for look in looks),
     ]
     for name, read in _ROWS.items():
         lines.append(f"  {name:12}" + "".join(f"{read(look.held):>10}" for look in looks))
+    if (traced := looks[-1].traced) is not None:
+        lines.append(f"  more than in the middle, by lines: {traced['total']:.0f} KiB in all")
+        lines += [f"    {kib:8.1f} KiB {blocks:+7} blocks  {place}" for place, kib, blocks in traced["lines"]]
     lines += [f"  WRONG: {text}" for text in wrong]
     for number, fault in tally.faults[:40]:
         lines.append(
@@ -99,6 +124,7 @@ _ROWS = {
     "pooled": lambda held: held["state"].get("upstream.idle", 0),
     "files": lambda held: held["files"],
     "flows": lambda held: held["bodies"],
+    "configs": lambda held: held["registries"],
     "objects": lambda held: held["objects"],
     "memory MiB": lambda held: held["rss_kib"] // 1024,
     "state": lambda held: sum(size for name, size in held["state"].items() if name.startswith("state.")),

@@ -13,7 +13,7 @@ import h2.exceptions
 import h2.settings
 from asks import Ask
 from heard import Answer
-from oneone import Client
+from oneone import Client, Look
 
 _FORBIDDEN = {"connection", "transfer-encoding"}
 
@@ -21,8 +21,8 @@ _FORBIDDEN = {"connection", "transfer-encoding"}
 class Client2:
     """One HTTP/2 connection to the proxy."""
 
-    def __init__(self, port: int, tls: ssl.SSLContext) -> None:
-        self._client = Client(port, "http2", tls)
+    def __init__(self, port: int, tls: ssl.SSLContext, look: Look) -> None:
+        self._client = Client(port, "http2", tls, look)
         self._conn: h2.connection.H2Connection | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._host = ""
@@ -35,7 +35,7 @@ class Client2:
         return self._writer is not None
 
     async def ask(self, asks: list[Ask], patience_s: float) -> list[Answer]:
-        """Send all requests at once, and read the answers as they come."""
+        """Send all requests at once, and read the answers as they come. `patience_s`: so long may nothing arrive."""
         answers = [Answer() for _ in asks]
         try:
             if self._conn is None:
@@ -66,10 +66,10 @@ class Client2:
         if leaving is not None:
             wait_s = 0.001 if leaving.in_request else leaving.after_s if leaving.after_s is not None else 0.05
         try:
-            async with asyncio.timeout(wait_s):
-                await done.wait()
+            await _over(answer, done, wait_s, grows=leaving is None)
         except TimeoutError:
             answer.left, answer.hung = True, leaving is None
+            answer.reason = await self._client.stuck(answer) if leaving is None else ""
             self._leave(stream, leaving.how if leaving else "close")
         finally:
             self._answers.pop(stream, None)
@@ -172,3 +172,17 @@ class Client2:
         if self._reading is not None and self._reading is not asyncio.current_task():
             self._reading.cancel()
         self._writer, self._conn, self._reading = None, None, None
+
+
+async def _over(answer: Answer, done: asyncio.Event, wait_s: float, *, grows: bool) -> None:
+    """Return at the end of the answer. TimeoutError: it did not come in time, and when `grows`, no more of it did."""
+    while True:
+        before = len(answer.body)
+        try:
+            async with asyncio.timeout(wait_s):
+                await done.wait()
+        except TimeoutError:
+            if not grows or len(answer.body) == before:
+                raise
+        else:
+            return

@@ -1,0 +1,121 @@
+"""The oracle of the soak: what clients understand of answers, and that what is mixed, lost or left out is found."""
+
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOAKING = Path(__file__).parents[2] / "scripts" / "soaking"
+_OWN = [path.stem for path in SOAKING.glob("*.py")]
+DIALECTS = ("chat", "responses", "messages", "gemini")
+
+
+@pytest.fixture
+def soaking() -> Iterator[Any]:
+    """Imports the soak's modules as its script does, and leaves none of them behind."""
+    sys.path.insert(0, str(SOAKING))
+    try:
+        yield __import__
+    finally:
+        sys.path.remove(str(SOAKING))
+        for name in _OWN:
+            sys.modules.pop(name, None)
+
+
+def speech(soaking: Any, dialect: str, request: int = 7, target: str = "chat-a/m1") -> Any:
+    """An answer with thoughts, text and two calls at least."""
+    plans = soaking("plans")
+    asked = plans.Asked(dialect, True, "m1", request, f"r{request}.0.{target}.0", 1.0)
+    for seed in range(1000):
+        made = plans.speech(random.Random(seed), asked)
+        if made.thinks and made.pieces and len(made.calls) > 1:
+            return made
+    raise AssertionError("no such answer")
+
+
+def answer(soaking: Any, body: bytes, kind: str, *, clean: bool = True) -> Any:
+    return soaking("heard").Answer(200, {"content-type": kind}, bytearray(body), clean=clean, sent=True)
+
+
+def streamed(soaking: Any, *parts: list[bytes], clean: bool = True) -> Any:
+    return answer(soaking, b"".join(piece for part in parts for piece in part), "text/event-stream", clean=clean)
+
+
+def judged(soaking: Any, dialect: str, given: Any, said: Any, fate: str = "OK") -> list[str]:
+    """What the oracle says of an answer to a client of a combo with one target that said this."""
+    asks, oracle, plans, provider, scene = map(soaking, ("asks", "oracle", "plans", "provider", "scene"))
+    ask = asks.ask_of(1, 7, leave=0, longest_s=1)
+    ask.dialect, ask.combo = dialect, scene.Combo("own", (scene.Target("chat-a", "m1"),))
+    plan = plans.Plan("healthy", plans.Fate[fate], [], said=said)
+    send = provider.Send(7, "chat-a/m1", "canary-key-chat-a-0", plan, 0.0, 0.1)
+    found: list[str] = oracle.judge(oracle.Case(ask, given, [send], 60.0, 0.1))
+    return found
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_client_understands_all_of_a_stream_and_all_of_a_whole_answer(soaking: Any, dialect: str) -> None:
+    said = speech(soaking, dialect)
+    stream = streamed(soaking, said.start(), said.output(), said.finish())
+    whole = answer(soaking, said.whole(), "application/json")
+    for given in (stream, whole):
+        understood = soaking("heard").heard(dialect, given)
+        assert (understood.ending, understood.faults) == ("complete", [])
+        assert (understood.said.text, understood.said.thoughts) == (said.text, said.thoughts)
+        assert [name for name, _ in understood.said.calls] == [call.name for call in said.calls]
+        assert judged(soaking, dialect, given, said) == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_words_of_a_second_target_are_found_wherever_they_stand(soaking: Any, dialect: str) -> None:
+    said, other = speech(soaking, dialect), speech(soaking, dialect, target="chat-b/m1")
+    mixtures = [
+        replace(said, thinks=(*said.thinks, *other.thinks)),
+        replace(said, pieces=(*said.pieces, *other.pieces)),
+        replace(said, calls=(said.calls[0], other.calls[1])),
+    ]
+    for mixed in mixtures:
+        for given in (
+            streamed(soaking, mixed.start(), mixed.output(), mixed.finish()),
+            answer(soaking, mixed.whole(), "application/json"),
+        ):
+            (fault,) = judged(soaking, dialect, given, said)
+            assert fault.startswith("words of several")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_words_of_another_request_are_found(soaking: Any, dialect: str) -> None:
+    said, other = speech(soaking, dialect), speech(soaking, dialect, request=8)
+    for part in ("thinks", "pieces", "calls"):
+        nothing = replace(said, thinks=(), pieces=(), calls=())
+        mixed = replace(nothing, **{part: getattr(other, part)})
+        (fault,) = judged(soaking, dialect, answer(soaking, mixed.whole(), "application/json"), said)
+        assert fault.startswith("words of another request")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_was_left_out_or_changed_is_found(soaking: Any, dialect: str) -> None:
+    said = speech(soaking, dialect)
+    first = said.calls[0]
+    lesser = [
+        replace(said, thinks=said.thinks[:-1]),
+        replace(said, pieces=said.pieces[:-1]),
+        replace(said, calls=said.calls[:-1]),
+        replace(said, calls=(replace(first, name="another"), *said.calls[1:])),
+        replace(said, calls=(replace(first, pieces=('{"note":"else"}',)), *said.calls[1:])),
+    ]
+    for made in lesser:
+        assert judged(soaking, dialect, streamed(soaking, made.start(), made.output(), made.finish()), said)
+        assert judged(soaking, dialect, answer(soaking, made.whole(), "application/json"), said)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_stream_that_stops_short_must_show_it(soaking: Any, dialect: str) -> None:
+    said = speech(soaking, dialect)
+    visible = streamed(soaking, said.start(), said.output()[:-2], clean=False)
+    silent = streamed(soaking, said.start(), said.output()[:-2])
+    assert judged(soaking, dialect, visible, said, "CUT") == []
+    assert judged(soaking, dialect, silent, said, "CUT") == ["the answer ends as if it were complete, and is not"]
