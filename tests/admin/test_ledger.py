@@ -467,3 +467,14 @@ def test_several_processes_write_one_file(path: Path, limit: int) -> None:
     if limit == 2**30:
         assert len(set(kept(path))) == requests(path) == 1_200
     assert not list(path.parent.glob("*.broken-*"))
+
+
+def test_a_number_beyond_64_bits_is_kept_as_it_is(path: Path) -> None:
+    document = usage_document(turn(attempt(), id="large"), PRICES, AT)
+    document["attempts"][0]["cooldownMs"] = 2**70
+    connection = open_for_writing(path)
+    append(connection, [document])
+    connection.close()
+    with reading(path) as stored:
+        ((_, row),) = records(stored, 1)
+    assert row["attempts"][0]["cooldownMs"] == 2**70

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from combos.admin.usage_record import TEXT_MAX, attempt_cost, clean, counts_in_ledger, served_attempt, usage_document
+from combos.admin.usage_record import (
+    TEXT_MAX,
+    attempt_cost,
+    bounded,
+    clean,
+    counts_in_ledger,
+    served_attempt,
+    usage_document,
+)
 from combos.core.facts import Dialect, Surface
 from combos.engine.record import Outcome
 from records import AT, attempt, decision, failure, registry, turn
@@ -122,3 +130,13 @@ def test_any_text_is_kept_on_one_bounded_line(text: str) -> None:
     assert len(clean(text)) <= TEXT_MAX
     assert "\n" not in clean(text)
     assert "\x00" not in clean(text)
+    assert len(bounded(text)) <= TEXT_MAX
+    assert not any(character < " " or "\x7f" <= character <= "\x9f" for character in bounded(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("", ""), (" combo/main ", "combo/main"), ("a\r\nb\x85c", "a b c"), ("x" * (TEXT_MAX + 1), "x" * TEXT_MAX)],
+)
+def test_names_stand_on_one_line(text: str, shown: str) -> None:
+    assert bounded(text) == shown

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from combos.admin.regular_file import open_regular
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, TABLES, Sums
@@ -393,4 +395,7 @@ def _used(connection: sqlite3.Connection) -> int:
 
 
 def _text(document: Document) -> str:
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return orjson.dumps(document).decode()
+    except TypeError:  # whole numbers beyond 64 bits
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

@@ -37,8 +37,8 @@ def counts_in_ledger(record: TurnRecord) -> bool:
 
 def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Json:
     """The object of a request that ended at `epoch_ms`; `registry` has the prices."""
-    attempts = [_attempt(record, attempt, registry) for attempt in record.attempts]
     served = served_attempt(record)
+    attempts = [_attempt(record, attempt, registry, is_served=attempt is served) for attempt in record.attempts]
     known = [attempt["usage"] for attempt in attempts if attempt["usage"] is not None]
     made: Json = {
         "version": VERSION,
@@ -78,18 +78,27 @@ def attempt_tokens(attempt: AttemptRecord) -> Tokens:
 
 def attempt_cost(attempt: AttemptRecord, registry: Registry) -> float | None:
     """What an attempt cost in USD, as far as price and counts are known."""
+    return _cost(attempt, attempt_tokens(attempt), registry)
+
+
+def _cost(attempt: AttemptRecord, tokens: Tokens, registry: Registry) -> float | None:
     provider = registry.providers.get(attempt.provider)
     price = None if provider is None else for_model(provider.config.model_costs, attempt.model)
-    return cost_usd(price, attempt_tokens(attempt))
+    return cost_usd(price, tokens)
 
 
 def bounded(text: str) -> str:
     """A name on one line, cut."""
+    if len(text) <= TEXT_MAX and text.isprintable():  # nearly every text, and no control character is printable
+        return text.strip()
     return _UNPRINTABLE.sub(" ", text[: 4 * TEXT_MAX]).strip()[:TEXT_MAX]
 
 
 def clean(text: str, *known: str) -> str:
     """A text on one line, cut, with whatever could be a credential masked; words that are `known` stay."""
+
+    if not text:
+        return ""
 
     def masked(found: re.Match[str]) -> str:
         return found[0] if found[0].strip(_AROUND) in known else "****"
@@ -98,16 +107,16 @@ def clean(text: str, *known: str) -> str:
     return _SECRETS.sub(masked, line).strip()[:TEXT_MAX]
 
 
-def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry) -> Json:
+def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry, *, is_served: bool) -> Json:
     tokens = attempt_tokens(attempt)
-    cost = attempt_cost(attempt, registry)
+    cost = _cost(attempt, tokens, registry)
     return {
         "ordinal": attempt.ordinal,
         "provider": attempt.provider,
         "model": attempt.model,
         "dialect": attempt.dialect.value if attempt.dialect else None,
         "account": attempt.account,
-        "served": attempt is served_attempt(record),
+        "served": is_served,
         "status": attempt.status,
         "result": bounded(attempt.result) or None,
         "rule": attempt.verdict.rule if attempt.verdict else None,
@@ -142,8 +151,8 @@ def _counts(tokens: Tokens) -> Json | None:
 
 def _sum(rows: list[Mapping[str, int | None]]) -> Json | None:
     """The known counts of all attempts together; a member is null when no attempt reported it."""
-    if not rows:
-        return None
+    if len(rows) < 2:
+        return dict(rows[0]) if rows else None
     total: Json = {}
     for name in rows[0]:
         known = [value for row in rows if (value := row[name]) is not None]

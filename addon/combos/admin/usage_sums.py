@@ -70,6 +70,14 @@ DECISIONS = Table(
 TABLES = (TURNS, USES, DECISIONS)
 
 
+# In the order of the columns of `USES`.
+_COUNTS = (
+    "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "reasoningOutputTokens",
+    "totalTokens",
+)  # fmt: skip
+_NO_COUNTS = [0] * len(_COUNTS)
+
+
 class Sums:
     """Sums in memory, by table and key."""
 
@@ -114,14 +122,8 @@ def contributions(document: Document) -> Iterator[tuple[Table, Row, Row]]:
 
 
 def _use(attempt: Document) -> Row:
-    usage = attempt["usage"] or {}
-    counts = (
-        usage.get(name) or 0
-        for name in (
-            "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens",
-            "reasoningOutputTokens", "totalTokens",
-        )
-    )  # fmt: skip
+    usage = attempt["usage"]
+    counts = _NO_COUNTS if usage is None else [usage.get(name) or 0 for name in _COUNTS]
     cost, first = attempt["costUsd"], attempt["firstOutputMs"]
     return (
         1,

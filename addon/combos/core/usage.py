@@ -16,6 +16,9 @@ _EXCLUDES_CACHE = frozenset({Dialect.MESSAGES})
 _EXCLUDES_THOUGHTS = frozenset({Dialect.GEMINI})
 
 
+_NOTHING = (None,) * 6
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Counts of one attempt. None: not reported; an unreported total is the sum of what was reported."""
@@ -30,8 +33,7 @@ class Tokens:
     @property
     def is_known(self) -> bool:
         """Whether anything was reported at all."""
-        counts = (self.input, self.output, self.cache_read, self.cache_write, self.reasoning, self.total)
-        return any(count is not None for count in counts)
+        return (self.input, self.output, self.cache_read, self.cache_write, self.reasoning, self.total) != _NOTHING
 
     @property
     def spent(self) -> int:
