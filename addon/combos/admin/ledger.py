@@ -7,7 +7,6 @@ stores and never interprets; what is summed is decided in `usage_sums`.
 """
 
 import contextlib
-import json
 import logging
 import os
 import queue
@@ -19,10 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from combos.admin.regular_file import open_regular
-from combos.admin.usage_record import usage_document
+from combos.admin.usage_record import stored_text, usage_document
 from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, TABLES, Sums
 from combos.core.registry import Registry
 from combos.engine.record import TurnRecord
@@ -353,7 +350,7 @@ def append(connection: sqlite3.Connection, documents: list[Document]) -> None:
         connection.executemany(
             "INSERT INTO requests (at, id, combo, outcome, status, record) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (one["timestamp"], one["requestId"], one["combo"], one["outcome"], one["status"], _text(one))
+                (one["timestamp"], one["requestId"], one["combo"], one["outcome"], one["status"], stored_text(one))
                 for one in documents
             ],
         )
@@ -392,10 +389,3 @@ def _used(connection: sqlite3.Connection) -> int:
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
     return int((pages - free) * size)
-
-
-def _text(document: Document) -> str:
-    try:
-        return orjson.dumps(document).decode()
-    except TypeError:  # whole numbers beyond 64 bits
-        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

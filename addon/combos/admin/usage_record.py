@@ -4,9 +4,12 @@ What nobody reported is null, never zero. Error texts of upstreams are cut, and 
 credential is masked. Texts that came from clients are bounded.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from combos.core.facts import Surface
 from combos.core.ladder import for_model
@@ -61,6 +64,14 @@ def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Jso
     }
     decision = to_json(record.decision, record.combo or "") if record.decision is not None else None
     return made if decision is None else {**made, "jevDecision": decision}
+
+
+def stored_text(document: Mapping[str, object]) -> str:
+    """The document as it is written."""
+    try:
+        return orjson.dumps(document).decode()
+    except TypeError:  # whole numbers beyond 64 bits
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
 def served_attempt(record: TurnRecord) -> AttemptRecord | None:

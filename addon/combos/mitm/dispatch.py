@@ -96,7 +96,9 @@ class Dispatch:
                 await self._open(writer, command)
                 if isinstance(command, Relay):
                     continue
-            await self._perform(command, flow, writer)
+            waiting = self._perform(command, flow, writer)
+            if waiting is not None:
+                await waiting
         if self._head is not None:
             await self._open(writer, None)
 
@@ -113,12 +115,15 @@ class Dispatch:
             case HeadReceived(attempt, status, headers):
                 self._recorder.head(attempt, status, headers)
 
-    async def _perform(self, command: Command, flow: HTTPFlow, writer: ResponseWriter) -> None:
+    def _perform(self, command: Command, flow: HTTPFlow, writer: ResponseWriter) -> Awaitable[None] | None:
+        """Carry out one command; gives what is still to be awaited. No coroutine of its own: most need none."""
         match command:
             case Relay(data):
-                await writer.chunk(data)
+                return writer.chunk(data)
             case Send():
-                await self._send(command)
+                return self._send(command)
+            case AttemptEnded(record):
+                return self._recorder.end(record)
             case Limit(attempt, idle_ms, total_ms):
                 self._limit(attempt, idle_ms, total_ms)
             case Wait(wait, ms):
@@ -127,29 +132,28 @@ class Dispatch:
                 self._sources.drop(attempt)
             case Decide():
                 self._sources.add("decision", DecisionSource(lambda: self._services.decide(command)))
-            case AttemptEnded(record):
-                await self._recorder.end(record)
             case Finish(record):
                 self._finish(flow, record)
             case _:
-                await self._answer(command, flow, writer)
+                return self._answer(command, flow, writer)
+        return None
 
-    async def _answer(self, command: Commit | End | Break | Reply, flow: HTTPFlow, writer: ResponseWriter) -> None:
+    def _answer(
+        self, command: Commit | End | Break | Reply, flow: HTTPFlow, writer: ResponseWriter
+    ) -> Awaitable[None] | None:
         """The commands that the client sees. The flow is annotated before its last hook fires."""
+        if isinstance(command, Commit):
+            self._recorder.committed(command.attempt)
+            self._head = (command.status, self._labelled(command.headers, command.attempt))
+            return None
+        self._annotate(flow, self._turn.record)
         match command:
-            case Commit(attempt, status, headers):
-                self._recorder.committed(attempt)
-                self._head = (status, self._labelled(headers, attempt))
             case End():
-                self._annotate(flow, self._turn.record)
-                await writer.end()
+                return writer.end()
             case Break(tail, reason):
-                self._annotate(flow, self._turn.record)
-                await writer.chunk(tail)
-                await writer.error(reason)
+                return _break_off(writer, tail, reason)
             case Reply(status, headers, body, attempt):
-                self._annotate(flow, self._turn.record)
-                await writer.respond(status, self._labelled(headers, attempt), body)
+                return writer.respond(status, self._labelled(headers, attempt), body)
 
     def _labelled(self, headers: Headers, attempt: int | None) -> Headers:
         return labelled(headers, self._turn.record, attempt) if self._services.labels() else headers
@@ -192,3 +196,8 @@ class Dispatch:
     def _annotate(self, flow: HTTPFlow, record: TurnRecord) -> bool:
         self._annotated = True
         return marks.annotate(flow, record)
+
+
+async def _break_off(writer: ResponseWriter, tail: bytes, reason: str) -> None:
+    await writer.chunk(tail)
+    await writer.error(reason)
