@@ -2,9 +2,9 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from answers import busy, refused
+from answers import Speech, busy, refused
 from codings import CODINGS, packed
 from known import CASES, Case
 from plans import EVENTS, JSON, LAST, Asked, Fate, Plan, answered, chunk, head, scattered, speech, streamed
@@ -30,7 +30,11 @@ class Row:
 
 
 def _healthy(rng: random.Random, asked: Asked, **pieces: int) -> Plan:
-    said = speech(rng, asked, **pieces)
+    return _told(rng, asked, speech(rng, asked, **pieces))
+
+
+def _told(rng: random.Random, asked: Asked, said: Speech) -> Plan:
+    """All of it, as it was asked for."""
     plan = Plan("healthy", Fate.OK, [], said=said)
     if asked.stream:
         return streamed(rng, plan, [*said.start(), *said.output(), *said.finish()])
@@ -51,6 +55,14 @@ def _early_hints(rng: random.Random, asked: Asked) -> Plan:
 
 def _long_answer(rng: random.Random, asked: Asked) -> Plan:
     return _healthy(rng, asked, least=100, most=400)
+
+
+def _large_answer(rng: random.Random, asked: Asked) -> Plan:
+    """More than anybody's buffer takes, in few pieces or in many."""
+    said = speech(rng, asked, least=2)
+    count, size = rng.choice((2, 20, 200)), rng.choice((70_000, 300_000, 700_000))
+    pieces = tuple(f"<{asked.ident}:{number}>{'x' * (size // count)}" for number in range(count))
+    return _told(rng, asked, replace(said, pieces=pieces))
 
 
 def _closes_after(rng: random.Random, asked: Asked) -> Plan:
@@ -144,7 +156,12 @@ def _redirect(rng: random.Random, _asked: Asked) -> Plan:
 
 def _large_error(rng: random.Random, _asked: Asked) -> Plan:
     plan = Plan("", Fate.HOP, [], status=503)
-    return answered(rng, plan, b'{"error":{"message":"%s"}}' % (b"x" * 80_000), [JSON])
+    size = max(30, rng.choice(_EDGES) + rng.choice((-100, -1, 0, 1, 100, 15_000)))
+    return answered(rng, plan, b'{"error":{"message":"%s"}}' % (b"x" * (size - 26)), [JSON])
+
+
+_EDGES = (16_384, 65_536, 65_536, 131_072, 262_144, 524_288)
+"""Sizes at which a buffer is full: of TLS records, of error bodies that are read whole, of sockets, of readers."""
 
 
 def _cut_error(rng: random.Random, _asked: Asked) -> Plan:
@@ -323,6 +340,7 @@ ROWS = (
     Row("slow head", 3, "any", _slow_head),
     Row("early hints", 2, "any", _early_hints),
     Row("long answer", 1, "any", _long_answer),
+    Row("large answer", 0.3, "any", _large_answer),
     Row("closes afterwards", 4, "any", _closes_after),
     Row("empty", 1.5, "any", _empty),
     Row("compressed", 2, "any", _compressed),
@@ -331,7 +349,7 @@ ROWS = (
     Row("final status", 2, "any", _final_status),
     Row("known failure", 10, "any", _known),
     Row("redirect", 0.7, "any", _redirect),
-    Row("large error", 0.3, "any", _large_error),
+    Row("large error", 0.5, "any", _large_error),
     Row("cut error", 1.5, "any", _cut_error),
     Row("no answer", 4, "any", _no_answer),
     Row("half a head", 2, "any", _half_head),

@@ -1,6 +1,8 @@
 """The oracle of the soak: what clients understand of answers, and that what is mixed, lost or left out is found."""
 
+import asyncio
 import random
+import ssl
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -119,3 +121,25 @@ def test_a_stream_that_stops_short_must_show_it(soaking: Any, dialect: str) -> N
     silent = streamed(soaking, said.start(), said.output()[:-2])
     assert judged(soaking, dialect, visible, said, "CUT") == []
     assert judged(soaking, dialect, silent, said, "CUT") == ["the answer ends as if it were complete, and is not"]
+
+
+async def test_an_answer_that_does_not_go_on_is_named_with_what_both_ends_hold(soaking: Any) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
+        await reader.read()
+        writer.close()
+
+    async def look(port: int) -> str:
+        return f"holds port {port}"
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    client = soaking("oneone").Client(server.sockets[0].getsockname()[1], "base", ssl.create_default_context(), look)
+    ask = soaking("asks").ask_of(1, 7, leave=0, longest_s=1)
+    ask.combo = soaking("scene").Combo("own", ())
+    (given,) = await client.ask([ask], 0.05)
+    assert given.hung
+    assert given.reason.startswith("4 bytes came, 0 unread, reading True; the proxy: holds port ")
+    assert not client.usable
+    server.close()
+    await server.wait_closed()
