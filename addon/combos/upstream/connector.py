@@ -5,7 +5,6 @@ It watches `connect` and resolves names under the destination rules. What a fail
 
 import asyncio
 import socket
-import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
@@ -28,6 +27,7 @@ class Protocol(ResponseHandler):
     """aiohttp's, that also knows whether anything has arrived since somebody last took the connection."""
 
     has_spoken = False
+    link: "Link | None" = None
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the other end, or none: aiohttp's own way to go on, also when an earlier answer is read late."""
@@ -41,9 +41,12 @@ class Link:
     aiohttp wakes no reader when it closes a connection itself, as it does after a broken chunk.
     """
 
-    __slots__ = ("_on_lost",)
+    __slots__ = ("_on_lost", "judged", "peername")
 
     def __init__(self, protocol: ResponseHandler) -> None:
+        transport = protocol.transport
+        self.peername = None if transport is None else peer_of(transport.get_extra_info("peername"))
+        self.judged: tuple[Guard, bool, bool] | None = None
         self._on_lost: Callable[[], None] | None = None
         if protocol.closed is not None:
             protocol.closed.add_done_callback(self._lost)
@@ -120,8 +123,7 @@ class Watch:
     @property
     def peername(self) -> tuple[str, int] | None:
         """Address and port of the other end, once connected."""
-        transport = None if self.protocol is None else self.protocol.transport
-        return None if transport is None else peer_of(transport.get_extra_info("peername"))
+        return None if self.link is None else self.link.peername
 
 
 def _nobody_waits() -> None:
@@ -175,7 +177,6 @@ class Connector(aiohttp.TCPConnector):
         kind: type[ResponseHandler] = Protocol
         self._factory = partial(kind, loop=asyncio.get_running_loop())
         self._guard = guard
-        self._links: weakref.WeakKeyDictionary[ResponseHandler, Link] = weakref.WeakKeyDictionary()
 
     async def connect(
         self,
@@ -188,31 +189,35 @@ class Connector(aiohttp.TCPConnector):
         while True:
             connection = await super().connect(req, traces, timeout)
             protocol = connection.protocol
-            if protocol is None:
+            if not isinstance(protocol, Protocol):
                 raise aiohttp.ClientConnectionError("the connection was closed by its pool")
-            watch.link = self._links.get(protocol)
+            watch.link = protocol.link
             watch.reused = watch.link is not None
             if not watch.reused or not (watch.fresh_only or protocol.should_close):
                 break
             protocol.abort()
             connection.close()
         if watch.link is None:
-            watch.link = self._links[protocol] = Link(protocol)
+            watch.link = protocol.link = Link(protocol)
         watch.protocol = protocol
-        if isinstance(protocol, Protocol):
-            protocol.has_spoken = False
-        self._judge_peer(connection, watch)
+        protocol.has_spoken = False
+        self._judge_peer(connection, watch, watch.link)
         watch.phase = Phase.HEAD
         watch.on_connected()
         return connection
 
-    def _judge_peer(self, connection: Connection, watch: Watch) -> None:
+    def _judge_peer(self, connection: Connection, watch: Watch, link: Link) -> None:
         """The last word on a destination: a pooled connection may have been opened for a provider with more rights."""
-        peer = watch.peername
+        peer = link.peername
         if peer is None or not watch.direct:
             return
+        guard = self._guard()
+        judged = (guard, watch.allow_private, watch.only_private)
+        if link.judged == judged:
+            return
         try:
-            watch.judge(self._guard(), *peer)
+            watch.judge(guard, *peer)
+            link.judged = judged
         except BaseException:
             watch.abort()
             connection.close()

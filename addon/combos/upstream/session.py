@@ -4,7 +4,6 @@ It adds credentials, chooses TLS context and proxy, keeps to the destination rul
 more when a pooled connection turned out to be dead. It decides nothing about statuses, hops or cooldowns.
 """
 
-import asyncio
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -14,6 +13,7 @@ from aiohttp.connector import Connection
 from combos.core.facts import Headers, TransportFault
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.upstream.connector import CURRENT_WATCH, Connector, Watch
+from combos.upstream.deadlines import Clock, Deadlines
 from combos.upstream.destination import Guard
 from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault, fault_of, is_disconnect
@@ -37,27 +37,6 @@ class UpstreamSettings:
     proxy: ProxySettings | None = None
     listening: tuple[tuple[str, int], ...] = ()
     local_address: str | None = None
-
-
-class _Clock:
-    """The limits before the head: first for connecting, then for waiting, anew when a long body has been sent."""
-
-    __slots__ = ("_head_s", "_loop", "_over", "timeout")
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._head_s = timeouts.head_ms / 1000
-        self._over = False
-        self.timeout = asyncio.timeout(timeouts.connect_ms / 1000)
-
-    def restart(self) -> None:
-        """From now on the head may take its full time. Does nothing when the wait is over."""
-        if not self._over and not self.timeout.expired():
-            self.timeout.reschedule(self._loop.time() + self._head_s)
-
-    def stop(self) -> None:
-        """The wait is over; a body that is still being sent no longer counts."""
-        self._over = True
 
 
 class Opening:
@@ -87,6 +66,7 @@ class Upstream:
     def __init__(self, settings: UpstreamSettings | None = None) -> None:
         self._connector: Connector | None = None
         self._closed = False
+        self._deadlines = Deadlines()
         self.configure(settings or UpstreamSettings())
 
     def configure(self, settings: UpstreamSettings) -> None:
@@ -118,6 +98,7 @@ class Upstream:
     async def close(self) -> None:
         """Close every connection, for good. Exchanges that still run end with a fault."""
         self._closed = True
+        self._deadlines.close()
         connector, self._connector = self._connector, None
         if connector is not None:
             await connector.close()
@@ -125,7 +106,7 @@ class Upstream:
     async def _try(self, plan: Plan, timeouts: Timeouts, *, fresh_only: bool) -> Answer | None:
         """One send. None: a pooled connection was dead. Raises `UpstreamFault`."""
         way = plan.way
-        clock = _Clock(timeouts)
+        clock = Clock(self._deadlines, timeouts)
         watch = Watch(
             clock.restart,
             allow_private=way.allow_private,
@@ -135,7 +116,7 @@ class Upstream:
         )
         token = CURRENT_WATCH.set(watch)
         try:
-            async with clock.timeout:
+            with clock:
                 answer = await self._exchange(plan, watch, clock, timeouts.idle_ms)
         except Exception as exc:
             watch.abort()
@@ -147,12 +128,11 @@ class Upstream:
             watch.abort()
             raise
         finally:
-            clock.stop()
             watch.forget_maker()
             CURRENT_WATCH.reset(token)
         return _admitted(answer, plan)
 
-    async def _exchange(self, plan: Plan, watch: Watch, clock: _Clock, idle_ms: int) -> Answer:
+    async def _exchange(self, plan: Plan, watch: Watch, clock: Clock, idle_ms: int) -> Answer:
         connection: Connection = await self._running_connector().connect(plan.way.opening, [], _NO_LIMITS)
         try:
             is_bodiless = plan.method == "HEAD"
