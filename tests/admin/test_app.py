@@ -1,10 +1,12 @@
 """The management API as a contract: answers, refusals in one shape, effects on file, state and events."""
 
 import asyncio
+import contextlib
 import errno
 import io
 import json
 import os
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -621,6 +623,24 @@ async def test_the_listener_has_an_address_and_tells_the_command_line(api: Stage
     finally:
         await server.close()
     assert not runtime.exists()
+
+
+def room() -> int:
+    """How many connections the system lets wait at most; 0 where it does not say so."""
+    told = Path("/proc/sys/net/core/somaxconn")
+    return int(told.read_text()) if told.exists() else 0
+
+
+@pytest.mark.skipif(room() < 200, reason="the system lets fewer connections wait")
+async def test_many_clients_at_once_are_let_in_while_the_loop_is_busy(api: Stage) -> None:
+    server = AdminServer(api.server.parts)
+    address = await server.start("127.0.0.1", 0)
+    try:
+        with contextlib.ExitStack() as clients:
+            for _ in range(200):  # nobody is accepted meanwhile: this holds up the loop
+                clients.enter_context(socket.create_connection(address, timeout=5))
+    finally:
+        await server.close()
 
 
 @pytest.mark.parametrize("refused", ["rename", "unlink"])

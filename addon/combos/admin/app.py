@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 BODY_MAX = 2 * 1024 * 1024
 _SHUTDOWN_S = 1.0
+_WAITING_ROOM = 1_024  # connections that come while the loop is busy: those beyond are held up for seconds, or reset
 _LINE_MAX = 64 * 1024  # bytes of a header field: login tokens of some vendors have several KiB
 
 
@@ -88,7 +89,7 @@ class AdminServer:
         await runner.setup()
         self._admit_models(runner)
         try:
-            await web.TCPSite(runner, host, port, reuse_port=reuse_port or None).start()
+            await web.TCPSite(runner, host, port, backlog=_WAITING_ROOM, reuse_port=reuse_port or None).start()
         except OSError as exc:
             await runner.cleanup()
             if exc.errno == errno.EADDRINUSE:
