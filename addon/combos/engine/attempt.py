@@ -278,11 +278,11 @@ class Attempt:
                 return None
 
     def _judge_whole(self, whole: Whole) -> Step:
-        result = f"http {self.status}"
+        result, coding = f"http {self.status}", content_coding(self.headers)
         if not self._inspects:
             return Answered(whole, result)
         try:
-            body = decode(content_coding(self.headers), whole.body, self._options.answer_bytes)
+            body = whole.body if coding is None else decode(coding, whole.body, self._options.answer_bytes)
         except BodyError:
             return self._broken(TransportFault.MALFORMED)
         answer = self._read_whole(body)

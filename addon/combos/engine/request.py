@@ -54,16 +54,16 @@ class TurnRequest:
     refusal: ProxyError | None = None
     makers: frozenset[str] = frozenset()
 
-    @property
-    def lane_key(self) -> LaneKey | None:
-        """The conversation of this caller, if the request names one."""
-        return None if self.lane is None else lane_key(self.caller, self.lane)
+    lane_key: LaneKey | None = field(init=False, repr=False, compare=False)
+    """The conversation of this caller, if the request names one."""
+    conversation: LaneKey | None = field(init=False, repr=False, compare=False)
+    """The conversation for the sake of its reasoning state: the lane, else a session that the client names."""
 
-    @property
-    def conversation(self) -> LaneKey | None:
-        """The conversation for the sake of its reasoning state: the lane, else a session that the client names."""
-        name = self.lane or conversation(self.headers)
-        return None if name is None else lane_key(self.caller, name)
+    def __post_init__(self) -> None:
+        known = None if self.lane is None else lane_key(self.caller, self.lane)
+        session = conversation(self.headers) if known is None else None
+        object.__setattr__(self, "lane_key", known)
+        object.__setattr__(self, "conversation", known if session is None else lane_key(self.caller, session))
 
 
 @dataclass(frozen=True, slots=True)

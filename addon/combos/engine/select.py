@@ -153,6 +153,8 @@ class Selector:
         bound = self._affine(eligible, now)
         if bound is not None:
             return bound
+        if self.origin.combo.config.strategy is Strategy.FAILOVER:
+            return eligible[0]
         evidence = Evidence(draw, reset_of(self.request, self.state, now))
         return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 

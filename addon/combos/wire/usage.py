@@ -57,10 +57,15 @@ def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
     Names keep the dialect's own meaning: `input_tokens` of Messages leaves out cached input, `output_tokens` of Gemini
     leaves out thoughts.
     """
+    # What JSON was read from is a dict; asking for any mapping costs ten times as much.
+    if not isinstance(usage, dict):
+        return None
     flat: dict[str, int] = {}
-    for name, path in _ROWS[dialect]:
-        count = _count(usage, path)
-        if count is not None:
+    for name, (key, *inner) in _ROWS[dialect]:
+        count = usage.get(key)
+        for key in inner:
+            count = count.get(key) if isinstance(count, dict) else None
+        if type(count) is int and 0 <= count <= COUNT_MAX:  # a bool is no count
             flat.setdefault(name, count)
     return flat or None
 
@@ -68,14 +73,3 @@ def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
 def merge_usage(known: dict[str, int] | None, later: dict[str, int] | None) -> dict[str, int] | None:
     """Counts of one stream are cumulative and reported in parts: a later value replaces an earlier one."""
     return known | later if known and later else known or later
-
-
-def _count(usage: object, path: tuple[str, ...]) -> int | None:
-    for key in path:
-        # What JSON was read from is a dict; asking for any mapping costs ten times as much, for seven paths an answer.
-        if not isinstance(usage, dict):
-            return None
-        usage = usage.get(key)
-    if type(usage) is not int or not 0 <= usage <= COUNT_MAX:  # a bool is no count
-        return None
-    return usage

@@ -14,6 +14,8 @@ from combos.wire.messages import stop_kind
 from combos.wire.terminal import FailureKind, FailureTerminal, SuccessTerminal, Terminal
 from combos.wire.usage import flat_usage
 
+_MESSAGE_FIELDS = (*OUTPUT_FIELDS, "audio")
+
 
 @dataclass(frozen=True, slots=True)
 class WholeAnswer:
@@ -87,8 +89,7 @@ def _responses(document: Payload) -> WholeAnswer:
 
 def _chat(document: Payload) -> WholeAnswer:
     choices = [as_mapping(choice) for choice in as_list(document.get("choices"))]
-    fields = (*OUTPUT_FIELDS, "audio")
-    empty = not any(as_mapping(choice.get("message")).get(field) for choice in choices for field in fields)
+    empty = not any(_has_output(as_mapping(choice.get("message"))) for choice in choices)
     error = chat_error(document, choices)
     terminal: Terminal
     if error is not None and empty:
@@ -97,6 +98,10 @@ def _chat(document: Payload) -> WholeAnswer:
         reason = next((r for choice in choices if isinstance(r := choice.get("finish_reason"), str) and r), "")
         terminal = SuccessTerminal(finish_kind(reason), reason, empty)
     return _answer(Dialect.CHAT, terminal, document.get("usage"), document.get("model"), document.get("id"))
+
+
+def _has_output(message: Payload) -> bool:
+    return any(message.get(field) for field in _MESSAGE_FIELDS)
 
 
 def _messages(document: Payload) -> WholeAnswer:
