@@ -1,6 +1,7 @@
 """Decisions within a turn: when one is asked for, what becomes of it, and that it is asked for once."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from combos.core.facts import Headers, TransportFault
 from combos.engine.commands import Decide
 from combos.engine.events import ClientGone, Decided, Failed, Started, WaitOver
 from combos.engine.record import DecisionRecord, Outcome
-from combos.engine.request import TurnRequest
 from combos.engine.turn import Turn
 from playbook import (
     After,
@@ -170,9 +170,7 @@ class TestNoDecision:
 
 class TestRecursion:
     def internal(self, world: World, model: str = "combo/main") -> Play:
-        ordinary = world.request(model)
-        fields = {name: getattr(ordinary, name) for name in TurnRequest.__dataclass_fields__}
-        request = TurnRequest(**{**fields, "decides": True})
+        request = replace(world.request(model), decides=True)
         return Play(world, Turn(request, world.state, world.options), request)
 
     def test_the_turn_of_a_decision_may_not_ask_for_one(self) -> None:
