@@ -19,6 +19,7 @@ with warnings.catch_warnings():
     from mitmproxy import addons as builtin
     from mitmproxy.addons import (
         blocklist,
+        disable_h2c,
         maplocal,
         mapremote,
         modifybody,
@@ -80,6 +81,7 @@ def test_what_has_work_is_called_as_soon_as_it_has(kind: type, hook: str, option
 
 def test_every_other_handler_is_called() -> None:
     known = {(kind, hook) for kind, hooks, _ in WORK for hook in hooks}
+    known.add((disable_h2c.DisableH2C, "request"))
     known.add((update_alt_svc.UpdateAltSvc, "responseheaders"))
     names = ("requestheaders", "request", "responseheaders", "response", "error", "update")
     with taddons.context():
@@ -114,6 +116,20 @@ def test_the_onboarding_page_by_an_authority_of_http2() -> None:
         flow.request.http_version = "HTTP/2.0"
         flow.request.authority = "Mitm.it:443"
         assert not row(addon, "request")(addon, flow)
+
+
+@pytest.mark.parametrize(
+    ("field", "method", "idle"),
+    [("x-any", "POST", True), ("Upgrade", "GET", False), ("upgrade", "GET", False), ("x-any", "PRI", False)],
+)
+def test_upgrades_to_http2(field: str, method: str, idle: bool) -> None:
+    addon, flow = disable_h2c.DisableH2C(), tflow.tflow()
+    flow.request.headers[field] = "h2c"
+    flow.request.method = method
+    assert row(addon, "request")(addon, flow) is idle
+    before = flow.get_state()
+    addon.request(flow)
+    assert (flow.get_state() == before) is (idle or method == "PRI")
 
 
 @pytest.mark.parametrize(("mode", "idle"), [("regular", True), ("reverse:http://x", False)])
