@@ -78,24 +78,20 @@ class Inside:
         service = _service()
         match asked["do"]:
             case "set":
-                ctx.options.update(**asked["options"])
+                return ctx.options.update(**asked["options"])
             case "clear":
                 return service.state.clear_cooldowns(asked.get("combo"), asked.get("target"))
-            case "cooling":
-                return ctx.master.commands.call("combos.cooldowns")
             case "reload":
                 return ctx.master.commands.call("combos.reload")
             case "held":
                 return self._held(service)
-            case "generation":
-                return service.config.registry.generation
             case "traced":
                 return self._traced(service)
             case "client":
                 return _client(asked["port"])
-            case "responders":
-                return _stacks(asked["older"], asked["younger"])
-        return None
+            case "tasks":
+                return _stacks(asked["name"], asked.get("older", float("-inf")), asked.get("younger", float("inf")))
+        raise ValueError(asked["do"])
 
     def _traced(self, service: Any) -> dict[str, Any]:
         """How much more each line holds than when this was last asked, in KiB, the largest first.
@@ -171,12 +167,12 @@ def _link(name: str) -> str:
         return ""
 
 
-def _stacks(older_s: float, younger_s: float) -> list[str]:
-    """Where each responder of an answer of this age waits, and in which state its parts are."""
+def _stacks(name: str, older_s: float, younger_s: float) -> list[str]:
+    """Where each task of this name and age waits, and in which state its parts are."""
     found = []
     for task in asyncio.all_tasks():
         age = time.time() - getattr(task, "created", time.time())
-        if task.get_name().startswith("combos responder") and older_s <= age < younger_s:
+        if task.get_name().startswith(name) and older_s <= age < younger_s:
             found.append(f"{age:.0f} s, {task.cancelling()} cancellations: " + " > ".join(_chain(task.get_coro())))
     return found
 

@@ -105,7 +105,7 @@ async def _phases(chosen: argparse.Namespace, crowd: Crowd, proxy: process.Proxy
         *_ledger_faults(proxy.home, crowd),
         *_other_faults(proxy, book, looks),
     ]
-    await _show_responders(proxy, looks[-1])
+    await _show_tasks(proxy, looks)
     print(summary(chosen, crowd.tally, unrest.counts, looks, seconds, wrong))
     return not wrong and not crowd.tally.faults
 
@@ -123,7 +123,7 @@ async def _progress(crowd: Crowd, proxy: process.Proxy, total: int) -> None:
     old_s = crowd.wishes.patience_s * _OLD
     while True:
         await asyncio.sleep(5)
-        for stack in await proxy.inside("responders", older=old_s, younger=old_s + 6):
+        for stack in await proxy.inside("tasks", name="combos responder", older=old_s, younger=old_s + 6):
             print(f"  not over for long: {stack}", file=sys.stderr, flush=True)
         rate, before = (tally.done - before) / 5, tally.done
         print(f"{tally.done}/{total} requests, {rate:.0f}/s, {len(tally.faults)} faults", file=sys.stderr, flush=True)
@@ -135,19 +135,24 @@ async def _progress(crowd: Crowd, proxy: process.Proxy, total: int) -> None:
 async def _look(proxy: process.Proxy, after: int, *, traced: bool) -> Snapshot:
     """What the proxy holds once everything is over, or cannot be waited for any longer."""
     limit = time.monotonic() + _QUIET_S
+    was_quiet = False
     while True:
         held = await proxy.inside("held")
         answers, busy = held["tasks"].get("combos responder"), held["state"].get("upstream.busy")
         quiet = not (held["clients"] or held["bodies"] or answers or busy)
-        if quiet or time.monotonic() > limit:
+        if (quiet and was_quiet) or time.monotonic() > limit:
             return Snapshot(after, held, await proxy.inside("traced") if traced else None)
+        was_quiet = quiet  # tasks that have just been cancelled end a moment later
         await asyncio.sleep(0.25)
 
 
-async def _show_responders(proxy: process.Proxy, look: Snapshot) -> None:
-    if look.held["tasks"].get("combos responder"):
-        for stack in await proxy.inside("responders", older=0, younger=float("inf")):
-            print(f"  still running: {stack}")
+async def _show_tasks(proxy: process.Proxy, looks: list[Snapshot]) -> None:
+    """Where those wait that were not there at the start."""
+    before = looks[0].held["tasks"]
+    for name, count in looks[-1].held["tasks"].items():
+        if count > before.get(name, 0):
+            for stack in await proxy.inside("tasks", name=name):
+                print(f"  still running: {name}: {stack}")
 
 
 def _refused(crowd: Crowd) -> list[str]:

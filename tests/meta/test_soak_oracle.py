@@ -143,3 +143,31 @@ async def test_an_answer_that_does_not_go_on_is_named_with_what_both_ends_hold(s
     assert not client.usable
     server.close()
     await server.wait_closed()
+
+
+def looks(soaking: Any, traced: dict[str, Any], pooled: int = 0) -> list[Any]:
+    """What a proxy held at the start, after the warm-up, in the middle and at the end."""
+    held: dict[str, Any] = {"tasks": {}, "clients": 0, "sockets": 5, "registries": 1, "bodies": 0, "rss_kib": 100_000}
+    nothing = {"total": 0.0, "lines": [], "kept": {}}
+    made = [soaking("report").Snapshot(number * 1_000, {**held, "state": {}}, nothing) for number in range(3)]
+    return [*made, soaking("report").Snapshot(5_000, {**held, "state": {"upstream.idle": pooled}}, traced)]
+
+
+@pytest.mark.parametrize(
+    ("traced", "words"),
+    [
+        ({"total": 9_000.0, "lines": [("a.py:1", 5.0, 7)], "kept": {}}, "all lines together hold 9000 KiB more"),
+        ({"total": 1_900.0, "lines": [("a.py:1", 1_800.0, 7)], "kept": {}}, "a.py:1 holds 1800 KiB more, in +7 blocks"),
+        ({"total": 1.0, "lines": [], "kept": {"state._makers": 3}}, "state._makers keeps 3 entries for ever"),
+    ],
+)
+def test_what_grows_without_end_is_found(soaking: Any, traced: dict[str, Any], words: str) -> None:
+    (wrong,) = soaking("report").leftovers(looks(soaking, traced), 5_000)
+    assert wrong.startswith(words)
+
+
+def test_a_little_more_is_no_growth_nor_are_buffers_of_pooled_connections(soaking: Any) -> None:
+    little = {"total": 900.0, "lines": [("a.py:1", 800.0, 7)], "kept": {}}
+    buffers = {"total": 4_000.0, "lines": [("sslproto.py:1", 2_560.0, 10)], "kept": {}}
+    assert soaking("report").leftovers(looks(soaking, little), 5_000) == []
+    assert soaking("report").leftovers(looks(soaking, buffers, pooled=10), 5_000) == []
