@@ -68,6 +68,12 @@ def attempt(flow: HTTPFlow) -> HTTPFlow:
     return flow
 
 
+async def hooked(reception: Reception, flow: HTTPFlow) -> None:
+    """The request hook, as mitmproxy calls it."""
+    if (waiting := reception.request(flow)) is not None:
+        await waiting
+
+
 def claimed(flow: HTTPFlow) -> bool:
     """Whether a responder makes the answer."""
     return claims.is_claimed(flow)
@@ -82,14 +88,14 @@ NATIVE = {"model": "gpt-5.5", "input": "hi"}
 )
 async def test_what_is_claimed(reception: Reception, place: tuple[str, int], body: dict[str, Any], ours: bool) -> None:
     flow = asked("POST", "/v1/responses", place, body)
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert (claimed(flow), flow.response) == (ours, None)
 
 
 @pytest.mark.parametrize("path", ["/v1/models/combo/main", "/v1/models/combo/none"])
 async def test_details_of_a_combo_are_claimed(reception: Reception, path: str) -> None:
     flow = asked("GET", path, VENDOR)
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert claimed(flow)
 
 
@@ -100,18 +106,18 @@ async def test_what_somebody_else_has_answered_is_left_alone(reception: Receptio
     failed.error = tflow.terr()
     own = attempt(asked("POST", "/v1/responses", body=COMBO))
     for flow in (answered, failed, own):
-        await reception.request(flow)
+        await hooked(reception, flow)
         assert not claimed(flow)
     host.service = None
     unserved = asked("POST", "/v1/responses", body=COMBO)
-    await reception.request(unserved)
+    await hooked(reception, unserved)
     assert (claimed(unserved), unserved.response) == (False, None)
 
 
 async def test_a_replayed_request_is_answered_at_once(reception: Reception) -> None:
     flow = asked("POST", "/v1/responses", body={"model": "combo/none", "input": "hi"})
     flow.is_replay = "request"
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert not claimed(flow)
     assert flow.response is not None
     assert (flow.response.status_code, json.loads(flow.response.content)["error"]["code"]) == (404, "model_not_found")
@@ -123,18 +129,18 @@ async def test_a_replayed_request_is_answered_at_once(reception: Reception) -> N
 )
 async def test_the_own_address_answers_for_itself(reception: Reception, method: str, path: str, status: int) -> None:
     flow = asked(method, path)
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert flow.response is not None
     assert flow.response.status_code == status
     there = asked(method, path, VENDOR)
-    await reception.request(there)
+    await hooked(reception, there)
     assert (claimed(there), there.response) == (False, None)
 
 
 async def test_lists_are_for_admitted_clients(reception: Reception) -> None:
     flow = asked("GET", "/v1/models")
     flow.client_conn.peername = ("192.0.2.7", 5555)
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert flow.response is not None
     assert flow.response.status_code == 403
 
@@ -144,13 +150,13 @@ async def test_upgrades_are_refused_while_combos_exist(
     reception: Reception, host: Host, place: tuple[str, int]
 ) -> None:
     flow = asked("GET", "/v1/responses", place, upgrade="websocket")
-    await reception.request(flow)
+    await hooked(reception, flow)
     assert flow.response is not None
     assert flow.response.status_code == 426
     assert host.service is not None
     host.service.config.adopt({})
     later = asked("GET", "/v1/responses", place, upgrade="websocket")
-    await reception.request(later)
+    await hooked(reception, later)
     assert (later.response.status_code if later.response else None) == (404 if place is OWN else None)
 
 

@@ -1,6 +1,7 @@
 """The request hooks: which requests are claimed, and by which part. Everything else passes untouched."""
 
 import logging
+from collections.abc import Awaitable
 from typing import Protocol
 
 from mitmproxy.http import HTTPFlow, Response
@@ -44,21 +45,21 @@ class Reception:
         if not attempt_flows.is_attempt(flow) and recognition.turn_surface(flow) is not None:
             hold_request(flow)
 
-    async def request(self, flow: HTTPFlow) -> None:
-        """Hook: claim what is ours."""
+    def request(self, flow: HTTPFlow) -> Awaitable[None] | None:
+        """Hook: claim what is ours. Usually there is nothing to await, and so no coroutine."""
         service = self._host.service
         if service is None or flow.response or flow.error or attempt_flows.is_attempt(flow):
-            return
+            return None
         if management.forward(flow, self._host.admin_address, self._host.admin_stand_in):
-            return
+            return None
         base_url = self._is_base_url(flow, service)
         responder = self._responder(flow, service, base_url=base_url)
         if responder is None:
-            await self._unclaimed(flow, service, base_url=base_url)
-        elif flow.is_replay == "request":
-            await answer_whole(flow, responder)
-        else:
-            respond_with(flow, responder)
+            return self._unclaimed(flow, service, base_url=base_url)
+        if flow.is_replay == "request":
+            return answer_whole(flow, responder)
+        respond_with(flow, responder)
+        return None
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Hook: event streams that are none of our business are not held up either."""
