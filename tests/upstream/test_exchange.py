@@ -172,6 +172,29 @@ async def test_a_slow_reader_holds_the_sender_back(upstream: Upstream) -> None:
         assert len(await body_of(answer)) == 640 * 65536
 
 
+MARKS = (65_536, 131_072, 262_144, 524_288, 786_432)
+"""Sizes at which a socket's buffer, a piece that is read at once, or a reader is full."""
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
+@pytest.mark.parametrize("split", [None, 41_762], ids=["at once", "in pieces"])
+@pytest.mark.parametrize("size", [mark + more for mark in MARKS for more in (-1, 0, 1)])
+async def test_a_body_that_is_read_late_arrives_whole_and_its_connection_serves_on(
+    upstream: Upstream, size: int, split: int | None, *, is_chunked: bool
+) -> None:
+    body = b"x" * size
+    framed = chunk(body) + LAST_CHUNK if is_chunked else body
+    framing = (b"Transfer-Encoding", b"chunked") if is_chunked else (b"Content-Length", str(size).encode())
+    turn = Again([Expect(), Send(head(503, [framing])), Send(framed, split)])
+    async with RawServer([turn]) as server:
+        for _ in range(2):
+            async with upstream.open(outbound(server.url), PATIENT) as answer:
+                for _ in range(50):  # as much as is taken meanwhile waits to be read
+                    await asyncio.sleep(0)
+                assert await asyncio.wait_for(body_of(answer), 10) == body
+        assert server.connections == 1
+
+
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 type Act = Callable[[Upstream, RawServer], Awaitable[object]]
