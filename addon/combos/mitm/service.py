@@ -42,6 +42,7 @@ from combos.mitm.options import Settings
 from combos.mitm.recognition import Recognised
 from combos.mitm.recorder import Recorder
 from combos.mitm.refusals import refuse_with
+from combos.mitm.seeds import Seeds
 from combos.mitm.sharing import SharedState
 from combos.mitm.writer import Responder, ResponseWriter
 from combos.upstream import credentials
@@ -77,6 +78,7 @@ class Service:
         self.environ: Mapping[str, str] = os.environ
         self.mark = f"combos-{uuid.uuid4().hex[:12]}"
         self.draw = random.random
+        self._seeds = Seeds()
         self.now: Callable[[], Now] = clock
         self.activity = Activity()
         self.keychain = SystemKeychain(lambda text: logger.warning(f"combos: {text}"))
@@ -146,7 +148,7 @@ class Service:
             origin=client.origin,
             lane=lane(headers),
             caller=access.caller_of(flow),
-            seed=os.urandom(16).hex(),
+            seed=self._seeds.next(),
             mark=self.mark,
         )
 
