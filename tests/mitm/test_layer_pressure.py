@@ -2,15 +2,18 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 
+import pytest
 from mitmproxy.http import HTTPFlow
 
-from combos.mitm.writer import ResponseWriter
+from combos.mitm.writer import Responder, ResponseWriter
 from mitm.harness import (
     H1Client,
     h2_client,
+    tunnel,
 )
-from mitm.streaming import GET, Answering, Flood, Start, greet, stalled
+from mitm.streaming import GET, Answering, Flood, Start, Watched, greet, stalled
 
 
 async def test_a_slow_http1_client_holds_the_writer_back(start: Start) -> None:
@@ -52,3 +55,58 @@ async def test_a_closed_http2_window_does_not_hold_back_other_streams(start: Sta
         small = client.request("/ours/small")
         await client.until(lambda: small in client.ended)
         assert client.bodies[small] == b"onetwothree"
+
+
+def at_once(body: bytes) -> Responder:
+    """An answer that is there as a whole."""
+    return lambda flow, writer: writer.respond(503, (), body)
+
+
+def with_its_head(body: bytes) -> Responder:
+    """An answer whose whole body is there when it begins, as that of an error that is too large to be looked at."""
+
+    async def respond(flow: HTTPFlow, writer: ResponseWriter) -> None:
+        await writer.head(503, (), body)
+        await writer.end()
+
+    return respond
+
+
+def in_pieces(body: bytes) -> Responder:
+    """An answer in pieces of unlike sizes."""
+
+    async def respond(flow: HTTPFlow, writer: ResponseWriter) -> None:
+        await writer.head(503, ())
+        for begin, end in ((0, 29_516), (29_516, 37_278), (37_278, 38_262), (38_262, len(body))):
+            await writer.chunk(body[begin:end])
+        await writer.end()
+
+    return respond
+
+
+async def body_of(client: H1Client) -> bytes:
+    """The next answer's body, by its framing."""
+    head = await client.head()
+    if b"transfer-encoding: chunked" not in head:
+        return await client.exactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+    pieces = []
+    while piece := await client.chunk():
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 80_024, 131_073, 524_289])
+@pytest.mark.parametrize("way", [at_once, with_its_head, in_pieces])
+async def test_a_large_answer_reaches_a_client_in_a_tunnel_that_reads_late(
+    start: Start, way: Callable[[bytes], Responder], size: int
+) -> None:
+    watched = Watched(way(b"x" * size))
+    proxy = await start(Answering(watched))
+    async with tunnel(proxy, "models.test", "http/1.1") as client:
+        for _ in range(2):
+            watched.entered.clear()
+            client.send(b"GET /ours HTTP/1.1\r\nhost: models.test\r\n\r\n")
+            await watched.entered.wait()
+            for _ in range(50):  # what is sent meanwhile waits to be read
+                await asyncio.sleep(0)
+            assert await body_of(client) == b"x" * size
