@@ -5,15 +5,15 @@ client knows becomes `other`. What a number means is written in docs/metrics.md;
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from combos import __version__
 from combos.admin.live_config import Change
+from combos.admin.tallies import Counts, Spread
 from combos.admin.usage_record import attempt_tokens
 from combos.core.facts import Now
 from combos.core.registry import Registry, known_models
@@ -38,46 +38,25 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         made = self.registry
-        # Children are remembered here, because looking one up in its metric costs four times what counting does.
-        self._requests = cache(
-            Counter("combos_requests", "Requests, by outcome.", ("combo", "outcome"), registry=made).labels
+        self._requests = Counts("combos_requests", "Requests, by outcome.", ("combo", "outcome"), made)
+        self._attempts = Counts(
+            "combos_attempts", "Attempts, by result.", ("combo", "provider", "model", "result"), made
         )
-        self._attempts = cache(
-            Counter(
-                "combos_attempts", "Attempts, by result.", ("combo", "provider", "model", "result"), registry=made
-            ).labels
+        self._hops = Counts("combos_hops", "Hops to another target, by rule.", ("combo", "reason"), made)
+        self._duration = Spread("combos_request_duration_seconds", "Whole requests.", ("combo",), _SECONDS, made)
+        self._first_output = Spread(
+            "combos_time_to_first_output_seconds",
+            "From the dispatch of an attempt to its first output.",
+            ("provider", "model"),
+            _SECONDS,
+            made,
         )
-        self._hops = cache(
-            Counter("combos_hops", "Hops to another target, by rule.", ("combo", "reason"), registry=made).labels
+        self._wait = Spread("combos_wait_seconds", "Waits for a cooldown.", ("combo",), _SECONDS, made)
+        self._overhead = Spread(
+            "combos_overhead_seconds", "Time of a request that was no target's.", (), _OVERHEAD, made
         )
-        self._duration = cache(
-            Histogram(
-                "combos_request_duration_seconds", "Whole requests.", ("combo",), registry=made, buckets=_SECONDS
-            ).labels
-        )
-        self._first_output = cache(
-            Histogram(
-                "combos_time_to_first_output_seconds",
-                "From the dispatch of an attempt to its first output.",
-                ("provider", "model"),
-                registry=made,
-                buckets=_SECONDS,
-            ).labels
-        )
-        self._wait = cache(
-            Histogram(
-                "combos_wait_seconds", "Waits for a cooldown.", ("combo",), registry=made, buckets=_SECONDS
-            ).labels
-        )
-        self._overhead = Histogram(
-            "combos_overhead_seconds", "Time of a request that was no target's.", registry=made, buckets=_OVERHEAD
-        )
-        self._tokens = cache(
-            Counter("combos_tokens", "Tokens reported.", ("provider", "model", "type"), registry=made).labels
-        )
-        self._decisions = cache(
-            Counter("combos_decisions", "Decisions.", ("combo", "backend", "gate"), registry=made).labels
-        )
+        self._tokens = Counts("combos_tokens", "Tokens reported.", ("provider", "model", "type"), made)
+        self._decisions = Counts("combos_decisions", "Decisions.", ("combo", "backend", "gate"), made)
         self._reload = Gauge("combos_config_last_reload_successful", "Whether the file could be used.", registry=made)
         self._reloaded = Gauge(
             "combos_config_last_reload_timestamp_seconds", "When the file was last put into force.", registry=made
@@ -96,19 +75,19 @@ class Metrics:
     def turn(self, record: TurnRecord, registry: Registry) -> None:
         """Count a finished request."""
         combo = record.combo or DIRECT
-        self._requests(combo, record.outcome.value if record.outcome else OTHER).inc()
+        self._requests.add(combo, record.outcome.value if record.outcome else OTHER)
         if record.ended_ms is not None:
-            self._duration(combo).observe(_seconds(record.ended_ms - record.started_ms))
-            self._overhead.observe(_seconds(overhead_ms(record)))
+            self._duration.add(combo, ms=record.ended_ms - record.started_ms)
+            self._overhead.add(ms=overhead_ms(record))
         for wait in record.waits_ms:
-            self._wait(combo).observe(_seconds(wait))
+            self._wait.add(combo, ms=wait)
         if record.decision is not None:
-            self._decisions(combo, record.decision.backend, record.decision.gate).inc()
+            self._decisions.add(combo, record.decision.backend, record.decision.gate)
         for attempt in record.attempts:
             self._attempt(combo, attempt, registry)
         for attempt in record.attempts[:-1]:
             if attempt.verdict is not None:
-                self._hops(combo, attempt.verdict.rule).inc()
+                self._hops.add(combo, attempt.verdict.rule)
 
     def configuration(self, change: Change, now: Now) -> None:
         """The file was looked at and something came of it."""
@@ -121,9 +100,9 @@ class Metrics:
         if self._named[0] is not registry:
             self._named = (registry, named_places(registry))
         provider, model = place_of(attempt, registry, self._named[1])
-        self._attempts(combo, provider, model, _result(attempt)).inc()
+        self._attempts.add(combo, provider, model, _result(attempt))
         if attempt.first_output_ms is not None:
-            self._first_output(provider, model).observe(_seconds(attempt.first_output_ms - attempt.started_ms))
+            self._first_output.add(provider, model, ms=attempt.first_output_ms - attempt.started_ms)
         tokens = attempt_tokens(attempt)
         for kind, count in (
             ("input", tokens.input),
@@ -133,7 +112,7 @@ class Metrics:
             ("reasoning", tokens.reasoning),
         ):
             if count:
-                self._tokens(provider, model, kind).inc(count)
+                self._tokens.add(provider, model, kind, count=count)
 
 
 class LiveCollector(Collector):
@@ -214,7 +193,8 @@ def overhead_ms(record: TurnRecord) -> int:
     """Milliseconds of a request in which no attempt ran, nothing was waited for and nothing decided."""
     end = record.ended_ms if record.ended_ms is not None else record.started_ms
     busy, reached = 0, record.started_ms
-    for attempt in sorted(record.attempts, key=lambda one: one.started_ms):
+    attempts = record.attempts
+    for attempt in attempts if len(attempts) < 2 else sorted(attempts, key=lambda one: one.started_ms):
         stop = end if attempt.ended_ms is None else attempt.ended_ms
         busy += max(0, stop - max(reached, attempt.started_ms))
         reached = max(reached, stop)
@@ -226,7 +206,3 @@ def _result(attempt: AttemptRecord) -> str:
     if attempt.verdict is not None:
         return attempt.verdict.rule
     return attempt.result if attempt.result in _UNDECIDED else "success"
-
-
-def _seconds(ms: int) -> float:
-    return ms / 1000
