@@ -133,15 +133,20 @@ TYPE_AS_CODE: tuple[tuple[str, str], ...] = (
 """Folded types that stand in for an absent code."""
 
 
+# Every failure is looked up some twenty times. Of a code or type that is listed twice the first row counts.
+_ROW_OF = {code: row for row in reversed(CODE_ROWS) for code in row.codes}
+_CODE_OF_TYPE = dict(reversed(TYPE_AS_CODE))
+
+
 def code_row(code: str) -> CodeRow | None:
     """The row that lists a folded code."""
-    return next((row for row in CODE_ROWS if code in row.codes), None)
+    return _ROW_OF.get(code)
 
 
 def code_class(code: str) -> CodeClass | None:
     """The class of a folded code; None for an unknown one."""
-    row = code_row(code)
-    return row.kind if row else None
+    row = _ROW_OF.get(code)
+    return row.kind if row is not None else None
 
 
 def any_of(codes: frozenset[str], kind: CodeClass) -> bool:
@@ -151,4 +156,4 @@ def any_of(codes: frozenset[str], kind: CodeClass) -> bool:
 
 def type_code(error_type: str) -> str:
     """The code that a folded type stands for; empty when it stands for none."""
-    return next((code for kind, code in TYPE_AS_CODE if kind == error_type), "")
+    return _CODE_OF_TYPE.get(error_type, "")

@@ -248,7 +248,14 @@ def classify(facts: FailureFacts, *, overflow_hops: bool = False) -> Verdict:
 
     `overflow_hops` is the combo's choice to try another target, uncooled, when the request does not fit this one.
     """
-    rule = next(rule for rule in RULES if rule.applies(facts))
+    rule = _first(facts)
     if rule.name == CONTEXT_OVERFLOW and overflow_hops:
         return Verdict(rule.name, hop=True)
     return Verdict(rule.name, rule.hop, rule.scope)
+
+
+def _first(facts: FailureFacts) -> Rule:
+    for rule in RULES:
+        if rule.applies(facts):
+            return rule
+    raise AssertionError("the last rule always applies")
