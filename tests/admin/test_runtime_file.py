@@ -78,6 +78,41 @@ def test_the_file_of_another_process_is_not_removed(tmp_path: Path) -> None:
     second.remove()
 
 
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_when_the_last_one_ends_another_that_lives_takes_its_place(tmp_path: Path, is_killed: bool) -> None:
+    first = RuntimeFile(tmp_path)
+    first.write("127.0.0.1", 10100)
+    second = started(tmp_path, 10101)
+    first.renew()
+    assert running_at(tmp_path) == ("127.0.0.1", 10101), "the second one lives"
+    killed(second)
+    if not is_killed:
+        (tmp_path / RUNTIME_NAME).unlink()
+    first.renew()
+    assert running_at(tmp_path) == ("127.0.0.1", 10100)
+    before = set(os.listdir("/proc/self/fd"))
+    (tmp_path / RUNTIME_NAME).unlink()
+    first.renew()
+    assert set(os.listdir("/proc/self/fd")) == before
+    first.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_renewed_that_was_not_written_or_whose_folder_is_gone(tmp_path: Path) -> None:
+    file = RuntimeFile(tmp_path / "home")
+    file.renew()
+    assert list(tmp_path.iterdir()) == []
+    file.write("127.0.0.1", 10100)
+    file.path.unlink()
+    file.path.parent.rmdir()
+    file.renew()
+    assert list(tmp_path.iterdir()) == []
+    file.remove()
+    file.path.parent.mkdir()
+    file.renew()
+    assert list(file.path.parent.iterdir()) == []
+
+
 def test_readers_are_not_taken_for_a_process(tmp_path: Path) -> None:
     """Two that look at a file that crashed at the same time."""
     killed(started(tmp_path, 10100))

@@ -146,6 +146,12 @@ def test_nobody_answers(tmp_path: Path) -> None:
     file.remove()
 
 
+def test_where_no_proxy_runs_every_command_says_so_in_the_same_words(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    for command in ASKING:
+        assert f"no proxy is running for {path}\nTry: ocx run\n" in ocx(path, *command).stderr
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": "x", "hostname": "h"}'])
 def test_an_odd_runtime_file_is_as_none(tmp_path: Path, text: str) -> None:
     file = RuntimeFile(tmp_path)

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from combos.admin.ledger import open_for_writing
+from combos.admin.runtime_file import running_at
 from combos.admin.usage_query import reading, records
 from e2e.proxyprocess import ADDON, MITMDUMP, ProxyProcess, environment, mitmdump, process_with
 from rawclient import ask
-from stage import Case, document_of, stubs
+from stage import Case, document_of, stubs, until
 from wires import R
 
 OCX = MITMDUMP.with_name("ocx")
@@ -422,6 +423,22 @@ async def test_after_a_crash_the_next_start_finds_everything(tmp_path: Path, con
             assert code == 0, said
             await proxy.line("loaded, 1 combos in force")
     assert not [name for name in content(tmp_path) if name.startswith(".")]
+
+
+async def test_of_two_processes_the_one_that_is_left_is_found(tmp_path: Path, confdir: Path) -> None:
+    ports = [free_port(), free_port()]
+    async with mitmdump(tmp_path, confdir, document=DOCUMENT, admin=f"127.0.0.1:{ports[0]}") as first:
+        await first.line("dashboard on")
+        async with mitmdump(tmp_path, confdir, admin=f"127.0.0.1:{ports[1]}") as second:
+            await second.line("dashboard on")
+            assert running_at(tmp_path) == ("127.0.0.1", ports[1])
+        await until(lambda: running_at(tmp_path) == ("127.0.0.1", ports[0]))
+        for command in ("health", "ready", "state"):
+            code, said = await ocx(tmp_path, command)
+            assert code == 0, said
+    for command in ("health", "ready", "state"):
+        code, said = await ocx(tmp_path, command)
+        assert (code, "no proxy is running for" in said) == (1, True)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, written(b"{"), written(b"[" * 5_000), looping, dangling])

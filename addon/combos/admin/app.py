@@ -1,5 +1,6 @@
 """The management API as a web application, and the listener it runs on. Loopback only; who may use it says `auth`."""
 
+import contextlib
 import errno
 import logging
 from collections.abc import Sequence
@@ -105,6 +106,11 @@ class AdminServer:
         server = runner.server
         if server is not None and self._models is not None:
             server.request_handler = Entrance(self._models, server.request_handler, self._gate).handle
+
+    def renew(self) -> None:
+        """Stay where the command line finds a process, also after another one on the same configuration has ended."""
+        with contextlib.suppress(OSError):  # a disk that is full for now: this is called again
+            self._runtime.renew()
 
     async def close(self) -> None:
         """Stop listening and end every stream."""

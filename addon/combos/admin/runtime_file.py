@@ -20,11 +20,15 @@ _SIZE_MAX = 4096
 
 
 class RuntimeFile:
-    """The file of this process. Each process writes a file of its own and renames it: the last one started counts."""
+    """The file of this process. Each process writes a file of its own and renames it: the last one started counts.
+
+    When that one ends, another process that lives puts its own in the place: see `renew`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / RUNTIME_NAME
         self._handle: int | None = None
+        self._place = ("", 0)
 
     def write(self, host: str, port: int) -> None:
         """Say where this process listens. Raises `OSError`; an older file is as it was then."""
@@ -40,7 +44,18 @@ class RuntimeFile:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-        self._handle = handle
+        before, self._handle, self._place = self._handle, handle, (host, port)
+        if before is not None:
+            os.close(before)
+
+    def renew(self) -> None:
+        """Write what was written before once more, if no living process has a file there. Raises `OSError`.
+
+        A folder that is gone stays gone.
+        """
+        folder = self.path.parent
+        if self._handle is not None and running_at(folder) is None and folder.is_dir():
+            self.write(*self._place)
 
     def remove(self) -> None:
         """Take the file away, unless it is another process's by now. Raises `OSError`; the lock is gone in any case."""

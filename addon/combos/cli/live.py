@@ -14,7 +14,7 @@ from combos.admin.runtime_file import running_at
 from combos.core.destinations import split_url
 
 VARIABLE = "COMBOS_ADMIN_URL"
-_DEFAULT = "http://127.0.0.1:10100"
+_EXAMPLE = "http://127.0.0.1:10100"
 _WAIT_S = 3.0
 _ANSWER_MAX = 64 * 1024 * 1024
 
@@ -64,11 +64,11 @@ class Live:
 
 
 def url_of(config: Path, environ: Mapping[str, str]) -> str:
-    """Where to ask for health: where the proxy of this configuration is, else where one usually is.
-
-    Raises `LiveError`.
-    """
-    return known_url(config, environ) or _DEFAULT
+    """Where the proxy of this configuration is. Raises `LiveError` when none runs."""
+    url = known_url(config, environ)
+    if url is None:
+        raise LiveError(f"no proxy is running for {config}")
+    return url
 
 
 def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
@@ -80,7 +80,7 @@ def known_url(config: Path, environ: Mapping[str, str]) -> str | None:
     if named:
         parts = split_url(named)
         if isinstance(parts, str) or parts.scheme != "http":
-            raise LiveError(f"{VARIABLE} must be an address such as {_DEFAULT}")
+            raise LiveError(f"{VARIABLE} must be an address such as {_EXAMPLE}")
         return named
     address = running_at(config.parent)
     if address is None:
@@ -104,9 +104,7 @@ def open_live(config: Path, environ: Mapping[str, str]) -> Live:
 
     The token is shown only where this configuration's own proxy said that it listens.
     """
-    url = known_url(config, environ)
-    if url is None:
-        raise LiveError(f"no proxy is running for {config}")
+    url = url_of(config, environ)
     try:
         return Live(url, admin_token(config.parent, environ, create=False))
     except TokenError as error:

@@ -153,7 +153,7 @@ def _anybody(config: str | None) -> Live:
     try:
         return Live(url_of(located(config).path, os.environ), "")
     except LiveError as error:
-        raise Failed(str(error)) from None
+        raise Failed(f"{error}\n{_NOT_RUNNING}") from None
 
 
 def _running(config: str | None) -> Live:

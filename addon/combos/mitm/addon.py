@@ -205,6 +205,8 @@ class Combos:
             await asyncio.sleep(ConfigWatch.INTERVAL_S)
             if self._watch is not None:
                 self._watch.look()
+            if self._admin is not None:
+                self._admin.renew()
 
     async def _keep_sweeping(self) -> None:
         while True:
