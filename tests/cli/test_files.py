@@ -78,3 +78,69 @@ def test_without_a_home_directory_it_is_said_what_to_set(command: list[str], mon
     done = CliRunner().invoke(main, command, env=unset, prog_name="ocx")
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
     assert "set HOME or COMBOS_HOME" in done.stderr
+
+
+NEEDING = (
+    ["config", "validate"],
+    ["config", "show"],
+    ["config", "show", "--origin"],
+    ["combo", "list"],
+    ["combo", "show", "main"],
+    ["combo", "remove", "main", "--yes"],
+    ["combo", "test"],
+    ["combo", "discover"],
+    ["combo", "jev-auto"],
+    ["provider", "list"],
+    ["provider", "show", "alpha"],
+    ["provider", "edit", "alpha", "--disable"],
+    ["provider", "remove", "alpha", "--yes"],
+    ["provider", "set-default", "alpha"],
+    ["provider", "test", "alpha"],
+    ["catalog"],
+    ["explain", "main"],
+)
+
+
+@pytest.mark.parametrize("command", NEEDING, ids=" ".join)
+def test_a_file_that_was_named_and_is_not_there_is_not_taken_for_an_empty_one(
+    command: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "nope.json"
+    for arguments, environ in ((command, str(path)), ([*command, "--config", str(path)], None)):
+        done = CliRunner().invoke(main, arguments, env={"COMBOS_CONFIG": environ, "COMBOS_HOME": str(tmp_path)})
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert f"{path}" in done.stderr
+        assert "does not exist" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("origin", ["COMBOS_CONFIG", "--config"])
+def test_who_named_the_missing_file_is_said(origin: str, tmp_path: Path) -> None:
+    path = tmp_path / "nope.json"
+    flag = ["--config", str(path)] if origin == "--config" else []
+    environ = {"COMBOS_CONFIG": None if flag else str(path)}
+    done = CliRunner().invoke(main, ["combo", "list", *flag], env=environ)
+    assert done.stderr == f"Error: {path} (from {origin}) does not exist\n"
+
+
+def test_the_commands_that_make_the_file_make_a_named_one(tmp_path: Path) -> None:
+    path = tmp_path / "new.json"
+    done = CliRunner().invoke(main, ["provider", "add", "openai"], env={"COMBOS_CONFIG": str(path)})
+    assert done.exit_code == 0
+    assert path.exists()
+
+
+def test_what_cannot_be_looked_at_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(main, ["combo", "list"], env={"COMBOS_CONFIG": str(tmp_path / "file" / "config.json")})
+    assert done.exit_code == 1
+    assert "Not a directory" in done.stderr
+
+
+def test_a_missing_file_that_a_command_names_is_no_reason_to_add_a_provider(tmp_path: Path) -> None:
+    path = str(tmp_path / "nope.json")
+    for arguments in (["config", "validate", path], ["config", "validate", "--config", path]):
+        done = CliRunner().invoke(main, arguments, env={"COMBOS_CONFIG": None})
+        assert (done.exit_code, done.stderr) == (1, f"Error: {path} does not exist\n")
+    done = CliRunner().invoke(main, ["config", "validate"], env={"COMBOS_CONFIG": path})
+    assert done.stderr == f"Error: {path} does not exist\nTry: ocx provider add openai\n"

@@ -9,7 +9,7 @@ from combos.admin.combo_view import combo_row, combo_rows, public_model
 from combos.admin.store import Document, Edit, Stored
 from combos.cli.combo_decisions import discover, template, test_decision
 from combos.cli.combo_flags import changes_of, check_strategy, combo_options, flag_of, targets_of, with_last_resort
-from combos.cli.files import complete_combos, config_option, dry_run_option, json_option, store_of, yes_option
+from combos.cli.files import complete_combos, config_option, dry_run_option, existing, json_option, store_of, yes_option
 from combos.cli.grammar import Group
 from combos.cli.output import confirm, emit_json, refusals, say
 from combos.core.config import config_warnings
@@ -39,7 +39,7 @@ def combo(ctx: click.Context) -> None:
 def list_combos(config: str | None, as_json: bool) -> None:
     """List the combos: id and public model."""
     with refusals():
-        rows = combo_rows(store_of(config).config())
+        rows = combo_rows(existing(config).config())
     if as_json:
         emit_json({"combos": rows})
     elif not rows:
@@ -56,7 +56,7 @@ def list_combos(config: str | None, as_json: bool) -> None:
 def show(id: str, config: str | None, as_json: bool) -> None:
     """Print one combo as JSON."""
     with refusals("Try: ocx combo list"):
-        found = store_of(config).config()
+        found = existing(config).config()
         if id not in found.combos:
             raise unknown_combo({"combos": found.combos}, id)
     emit_json(combo_row(id, found.combos[id]), pretty=not as_json)
@@ -96,7 +96,7 @@ def set_combo(id: str, config: str | None, as_json: bool, dry_run: bool, **flags
 @config_option
 def remove(id: str, config: str | None, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Remove a combo."""
-    store = store_of(config)
+    store = existing(config)
     with refusals("Try: ocx combo list"):
         store.preview(lambda document: remove_combo(document, id))
         if not dry_run:

@@ -9,7 +9,7 @@ import click
 from combos.admin.combo_edits import unknown_combo
 from combos.admin.discover_offline import discover_offline
 from combos.admin.jev_template import save_template, template_of
-from combos.cli.files import complete_combos, config_option, json_option, located, store_of
+from combos.cli.files import complete_combos, config_option, existing, json_option, located, store_of
 from combos.cli.grammar import Command, Whole
 from combos.cli.live import LiveError, find_live
 from combos.cli.output import Failed, emit_json, refusals, say, table
@@ -44,7 +44,7 @@ def test_decision(
     """
     given = (decision_provider, decision_model, decision_timeout)
     with refusals("Try: ocx combo discover"):
-        found = store_of(config).config()
+        found = existing(config).config()
         body = _body(found, id, *given)
         result = _by_the_proxy(body, config)
         if result is None:
@@ -66,7 +66,7 @@ def test_decision(
 def discover(query: str, config: str | None, as_json: bool) -> None:
     """List the configured decision services, and models whose name suggests one."""
     with refusals():
-        found = discover_offline(store_of(config).config(), query)
+        found = discover_offline(existing(config).config(), query)
     if as_json:
         emit_json(found)
         return
@@ -89,7 +89,7 @@ def template(decision_provider: str | None, save: bool, config: str | None, as_j
     ocx combo jev-auto
     ocx combo jev-auto --decision-provider ollama-tev1 --save
     """
-    store = store_of(config)
+    store = store_of(config) if save else existing(config)
     with refusals("Try: ocx combo jev-auto --help"):
         row = template_of(store.config(), decision_provider)
         if save:

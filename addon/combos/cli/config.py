@@ -10,7 +10,7 @@ import click
 
 from combos.admin.redact import hinted, redacted
 from combos.admin.regular_file import read_regular
-from combos.cli.files import config_option, json_option, located, store_of
+from combos.cli.files import config_option, existing, json_option, located
 from combos.cli.grammar import Group
 from combos.cli.output import Failed, emit_json, refusals, say, table
 from combos.core.config import AuthMode, Config, ProviderConfig, config_warnings, save_problems
@@ -58,6 +58,8 @@ def schema() -> None:
 def validate(file: Path | None, config: str | None, as_json: bool) -> None:
     """Say everything that is wrong with a file. Exit code 1 when it cannot be used."""
     found = file or located(config).path
+    if file is None and config is None and not os.path.lexists(found):
+        raise Failed(f"{found} does not exist\nTry: ocx provider add openai")
     problems, warnings = _judged(found, may_wait=file is not None)
     if as_json:
         rows = {"problems": _rows(problems), "warnings": _rows(warnings)}
@@ -76,7 +78,7 @@ def validate(file: Path | None, config: str | None, as_json: bool) -> None:
 def show(config: str | None, origin: bool, as_json: bool) -> None:
     """Print the configuration as JSON: keys masked, references as they are."""
     with refusals("Try: ocx config validate"):
-        found = store_of(config).config()
+        found = existing(config).config()
     if not origin:
         emit_json(redacted(found, hinted), pretty=not as_json)
         return
@@ -95,7 +97,7 @@ def _judged(path: Path, *, may_wait: bool) -> tuple[tuple[ConfigProblem, ...], t
         text = path.read_bytes() if may_wait else read_regular(path, CONFIG_BYTES_MAX)
         found = parse_config_text(text)
     except FileNotFoundError:
-        raise Failed(f"{path} does not exist\nTry: ocx provider add openai") from None
+        raise Failed(f"{path} does not exist") from None
     except OSError as error:
         raise Failed(f"{path} cannot be read: {error.strerror}") from None
     except ConfigError as error:

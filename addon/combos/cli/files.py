@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -44,8 +45,26 @@ def located(config: str | None) -> ConfigPath:
 
 
 def store_of(config: str | None) -> ConfigStore:
-    """The file to change."""
+    """The file to change, which may be one to make."""
     return ConfigStore(located(config).path)
+
+
+def existing(config: str | None) -> ConfigStore:
+    """The file to read. Raises `Failed` for one that was named and is not there; without any name, no file is empty."""
+    found = located(config)
+    if found.chosen and _is_missing(found.path):
+        raise Failed(f"{found.path} (from {'--config' if config else found.origin}) does not exist")
+    return ConfigStore(found.path)
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:  # whoever reads it says what is wrong
+        return False
+    return False
 
 
 def complete_combos(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -16,7 +16,15 @@ from combos.admin.provider_edits import (
 from combos.admin.provider_view import provider_row
 from combos.admin.redact import hinted, redacted
 from combos.admin.store import Document, Edit
-from combos.cli.files import complete_providers, config_option, dry_run_option, json_option, store_of, yes_option
+from combos.cli.files import (
+    complete_providers,
+    config_option,
+    dry_run_option,
+    existing,
+    json_option,
+    store_of,
+    yes_option,
+)
 from combos.cli.grammar import Group
 from combos.cli.output import Failed, confirm, emit_json, refusals, say, table
 from combos.cli.provider_test import test_provider
@@ -51,7 +59,7 @@ def provider(ctx: click.Context) -> None:
 def list_providers(config: str | None, as_json: bool, as_lines: bool) -> None:
     """List the providers, and the presets that are left."""
     with refusals():
-        rows = _rows(store_of(config).config())
+        rows = _rows(existing(config).config())
     if as_lines:
         for row in rows:
             emit_json(row)
@@ -156,7 +164,7 @@ def edit(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: A
     changes = {field: None if value == CLEAR else value for field, value in changes.items()}
     if not changes:
         raise click.UsageError("nothing to change was given")
-    store = store_of(config)
+    store = existing(config)
     with refusals("Try: ocx provider edit --help"):
         run = store.preview if dry_run else store.edit
         stored = run(lambda document: patch_provider(document, name, changes))
@@ -174,7 +182,7 @@ def edit(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: A
 def show(name: str, config: str | None, as_json: bool) -> None:
     """Print one provider as JSON: keys masked, references as they are."""
     with refusals("Try: ocx provider list"):
-        found = store_of(config).config()
+        found = existing(config).config()
         if name not in found.providers:
             raise unknown_provider({"providers": found.providers}, name)
     emit_json({"name": name, **redacted(found.providers[name], hinted)}, pretty=not as_json)
@@ -188,7 +196,7 @@ def show(name: str, config: str | None, as_json: bool) -> None:
 @config_option
 def remove(name: str, config: str | None, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Remove a provider that no combo needs."""
-    store = store_of(config)
+    store = existing(config)
     with refusals("Try: ocx provider list"):
         store.preview(lambda document: remove_provider(document, name))
         if not dry_run:
@@ -206,7 +214,7 @@ def remove(name: str, config: str | None, yes: bool, dry_run: bool, as_json: boo
 @config_option
 def set_default(name: str, config: str | None, dry_run: bool, as_json: bool) -> None:
     """Choose the provider that bare model ids fall back to."""
-    store = store_of(config)
+    store = existing(config)
     with refusals("Try: ocx provider list"):
         run = store.preview if dry_run else store.edit
         run(lambda document: set_default_provider(document, name))

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import click
 
 from combos.admin.provider_edits import unknown_provider
-from combos.cli.files import config_option, json_option, located, store_of
+from combos.cli.files import config_option, existing, json_option, located
 from combos.cli.grammar import Command
 from combos.cli.live import LiveError, find_live
 from combos.cli.output import Failed, emit_json, refusals, say
@@ -24,7 +24,7 @@ _TIMEOUT_S = 12.0  # the test itself takes eight seconds at most
 def test_provider(name: str, config: str | None, as_json: bool, offline: bool) -> None:
     """Read the provider's model list once. Exit code 1 when that fails."""
     with refusals("Try: ocx provider list"):
-        found = store_of(config).config()
+        found = existing(config).config()
         if name not in found.providers:
             raise unknown_provider({"providers": found.providers}, name)
     result = None if offline else _by_the_proxy(name, config)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from combos.admin.offline import explain_offline
-from combos.cli.files import complete_combos, config_option, json_option, located, store_of
+from combos.cli.files import complete_combos, config_option, existing, json_option, located
 from combos.cli.grammar import Command, Group
 from combos.cli.live import Live, LiveError, find_live, open_live, url_of
 from combos.cli.output import Failed, emit_json, refusals, say, table
@@ -36,7 +36,7 @@ def explain(combo: str, config: str | None, offline: bool, as_json: bool) -> Non
     source = "file" if row is None else "live"
     if row is None:
         with refusals("Try: ocx combo list"):
-            row = explain_offline(store_of(config).config(), combo, os.environ)
+            row = explain_offline(existing(config).config(), combo, os.environ)
     if as_json:
         emit_json(row | {"source": source})
         return
