@@ -1,5 +1,7 @@
 """The bytes of an answer, and what becomes of the connection."""
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -8,6 +10,7 @@ from aiohttp.http import HttpVersion10, HttpVersion11
 
 from combos.admin.client_wire import ClientWire
 from combos.core.facts import Headers
+from combos.upstream.writes import Writes
 
 
 class Transport:
@@ -29,11 +32,12 @@ class Request:
     def __init__(self, *, keeps: bool = True, old: bool = False) -> None:
         self.transport: Transport | None = Transport()
         self.keep_alive = keeps
+        self.protocol = SimpleNamespace(_messages=[object()])  # somebody waits: nothing is put off
         self.version = HttpVersion10 if old else HttpVersion11
 
 
-def wire_of(request: Request, more: Headers = ()) -> ClientWire:
-    return ClientWire(cast("web.BaseRequest", cast("Any", request)), more)
+def wire_of(request: Request, more: Headers = (), writes: Writes | None = None) -> ClientWire:
+    return ClientWire(cast("web.BaseRequest", cast("Any", request)), more, writes)
 
 
 LENGTH = (b"Content-Length", b"5")
@@ -113,3 +117,52 @@ def test_nothing_is_written_to_a_client_that_is_gone() -> None:
     wire.flush()
     wire.break_off()
     assert not wire.is_open
+
+
+def answered(request: Request, writes: Writes, *, keeps: bool = True) -> list[bytes]:
+    """What is out when an answer has been flushed."""
+    wire = wire_of(request, (), writes)
+    wire.keeps = keeps
+    wire.head(200, b"", [LENGTH], bodiless=False)
+    wire.flush()
+    assert request.transport is not None
+    return request.transport.sent
+
+
+async def test_answers_of_one_pass_are_written_together_after_it() -> None:
+    writes, requests = Writes(), (Request(), Request())
+    for request in requests:
+        request.protocol._messages.clear()
+        assert not answered(request, writes)
+    await asyncio.sleep(0)
+    for request in requests:
+        assert request.transport is not None
+        assert len(request.transport.sent) == 1
+
+
+@pytest.mark.parametrize("reason", ["pipelined", "closing", "unknown server"])
+async def test_what_cannot_wait_is_written_at_once_after_what_waits(reason: str) -> None:
+    writes, other, request = Writes(), Request(), Request()
+    other.protocol._messages.clear()
+    waiting = answered(other, writes)
+    if reason == "closing":
+        request.protocol._messages.clear()
+    if reason == "unknown server":
+        request.protocol = SimpleNamespace()
+    assert len(answered(request, writes, keeps=reason != "closing")) == 1
+    assert len(waiting) == 1
+
+
+async def test_a_break_comes_after_what_waits() -> None:
+    request = Request()
+    request.protocol._messages.clear()
+    wire = wire_of(request)
+    wire.head(200, b"", [CHUNKED], bodiless=False)
+    wire.flush()
+    wire.chunk(b"half")
+    wire.flush()
+    wire.break_off()
+    assert request.transport is not None
+    assert [b"half" in part for part in request.transport.sent] == [False, True]
+    await asyncio.sleep(0)
+    assert len(request.transport.sent) == 2

@@ -169,3 +169,20 @@ async def test_a_compressed_body_of_the_management(tmp_path: Path) -> None:
         bomb = gzip.compress(b" " * (BODY_MAX + 1))
         assert (await ask(port, "PUT", "/api/disabled-models", fields, bomb)).status == 413
         assert (await ask(port, "PUT", "/api/disabled-models", fields, b"not gzip")).status == 400
+
+
+async def test_pipelined_requests_are_answered_in_order_whoever_answers_them(tmp_path: Path) -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # as mitmproxy does
+    async with listening(tmp_path, Echo()) as (_, port):
+        host = b"Host: 127.0.0.1:%d" % port
+        paths = (b"/v1/a", b"/v1/b", b"/api/status", b"/v1/c")  # the third without a token
+        lines = [b"GET %b HTTP/1.1\r\n%b\r\n\r\n" % (path, host) for path in paths]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"".join(lines) + b"GET /v1/d HTTP/1.1\r\nConnection: close\r\n%b\r\n\r\n" % host)
+        async with asyncio.timeout(10):
+            said = await reader.read()
+        writer.close()
+        marks = (b"/v1/a", b"/v1/b", b"HTTP/1.1 401", b"/v1/c", b"/v1/d")
+        places = [said.find(mark) for mark in marks]
+        assert -1 not in places
+        assert places == sorted(places)

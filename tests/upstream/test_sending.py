@@ -8,6 +8,7 @@ from yarl import URL
 
 from combos.upstream.sending import send
 from combos.upstream.session import Upstream
+from combos.upstream.writes import Writes
 from exchanges import PATIENT, body_of, exchange, outbound
 from rawserver import Again, ClientGone, Expect, ExpectHead, RawServer, Send, Signal, Stall, head, response
 
@@ -40,7 +41,7 @@ async def test_only_a_body_that_has_to_wait_is_told_of_when_it_is_sent(body: byt
         connection = await pool.connect(aiohttp.ClientRequest("GET", URL(server.url)), [], aiohttp.ClientTimeout())
         message = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
         async with asyncio.timeout(10):
-            answer, _ = await send(connection, message, body, is_bodiless=False, on_sent=sent.set)
+            answer, _ = await send(connection, message, body, Writes(), is_bodiless=False, on_sent=sent.set)
         connection.close()
         assert answer.code == 200
         assert sent.is_set() is is_told
@@ -64,7 +65,7 @@ async def test_a_closed_connection_is_not_written_to() -> None:
         connection = await pool.connect(aiohttp.ClientRequest("GET", URL(server.url)), [], aiohttp.ClientTimeout())
         connection.close()
         with pytest.raises(aiohttp.ClientConnectionResetError):
-            await send(connection, b"GET / HTTP/1.1\r\n\r\n", b"", is_bodiless=False, on_sent=lambda: None)
+            await send(connection, b"GET / HTTP/1.1\r\n\r\n", b"", Writes(), is_bodiless=False, on_sent=lambda: None)
         assert server.requests == []
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.http import HttpVersion10
 
 from combos.core.facts import Headers
+from combos.upstream.writes import Writes
 
 _CHUNKED = b"chunked"
 _BREAKS = re.compile(rb"[\r\n\0]")
@@ -21,11 +22,13 @@ class ClientWire:
     """One answer. `more` are header fields that are added to it; `keeps` says whether the connection can take another
     request afterwards.
 
-    Pieces wait until `flush`. After `break_off`, or when the client is gone, everything further is dropped.
+    Pieces wait until `flush`, and then for the next pass of the event loop where they can: see `Writes`. After
+    `break_off`, or when the client is gone, everything further is dropped.
     """
 
-    def __init__(self, request: web.BaseRequest, more: Headers = ()) -> None:
+    def __init__(self, request: web.BaseRequest, more: Headers = (), writes: Writes | None = None) -> None:
         self._request = request
+        self._writes = writes or Writes()
         self._more = more
         self._pieces: list[bytes] = []
         self._chunked = False
@@ -73,8 +76,22 @@ class ClientWire:
         """Send what waits."""
         pieces, self._pieces = self._pieces, []
         transport = self._request.transport
-        if pieces and transport is not None and not transport.is_closing():
-            transport.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        if not pieces or transport is None or transport.is_closing():
+            return
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if self.keeps and not self._is_pressed():
+            self._writes.soon(transport, data)
+        else:
+            self._writes.now()
+            transport.write(data)
+
+    def _is_pressed(self) -> bool:
+        """Whether the connection may be written to by somebody else before the event loop has gone round: the HTTP
+        server turns to requests that are there already as soon as this one is answered.
+
+        Relied upon: `RequestHandler._messages` holds them. Without it nothing is put off.
+        """
+        return bool(getattr(self._request.protocol, "_messages", True))
 
     async def drain(self) -> None:
         """Return when the client has room for more. Raises `ConnectionError` when it is gone."""
@@ -82,8 +99,9 @@ class ClientWire:
 
     def break_off(self) -> None:
         """Close the connection after what was sent, without an end of the body."""
-        self.flush()
         self.keeps = False
+        self.flush()
+        self._writes.now()
         transport = self._request.transport
         if transport is not None:
             transport.close()

@@ -17,6 +17,7 @@ from combos.admin.auth import Gate, is_own_host
 from combos.admin.client_wire import ClientWire
 from combos.core.errors import ProxyError, bad_request, forbidden
 from combos.core.facts import Dialect
+from combos.upstream.writes import Writes
 from combos.wire.errors import render
 from combos.wire.request import surface_of
 
@@ -57,6 +58,7 @@ class Entrance:
         self._manage = manage
         self._gate = gate
         self._hosts: set[str] = set()
+        self._writes = Writes()
         self._managing: set[asyncio.Future[web.StreamResponse]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -65,7 +67,7 @@ class Entrance:
         if not is_for_models(target.partition("?")[0]):
             return await self._managed(request)
         origin = request.headers.get("Origin")
-        wire = ClientWire(request, self._gate.grants(origin) if origin is not None else ())
+        wire = ClientWire(request, self._gate.grants(origin) if origin is not None else (), self._writes)
         if not self._is_own(host):
             _refuse(request, wire, forbidden("This listener is addressed by a name of this machine only"))
         elif origin is not None and self._gate.is_preflight(request):

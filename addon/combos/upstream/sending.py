@@ -16,6 +16,8 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import RawResponseMessage, StreamWriter
 
+from combos.upstream.writes import Writes
+
 type Beginning = tuple[RawResponseMessage, aiohttp.StreamReader]
 
 _MAX_HEAD_LINE = 64 * 1024  # vendors send long policy and cookie headers; a hostile head stays bounded
@@ -23,7 +25,13 @@ _AT_ONCE = 64 * 1024  # up to here one write is cheaper than two
 
 
 async def send(
-    connection: Connection, head: bytes, body: bytes, *, is_bodiless: bool, on_sent: Callable[[], None]
+    connection: Connection,
+    head: bytes,
+    body: bytes,
+    writes: Writes,
+    *,
+    is_bodiless: bool,
+    on_sent: Callable[[], None],
 ) -> Beginning:
     """Write a request and wait for the head of its final answer; `is_bodiless`: the answer has none, as for HEAD.
 
@@ -39,7 +47,7 @@ async def send(
         max_line_size=_MAX_HEAD_LINE,
         max_field_size=_MAX_HEAD_LINE,
     )
-    _write(protocol.transport, head, body)
+    _write(protocol.transport, head, body, writes)
     if not protocol.writing_paused:
         return await _final_head(protocol)
     sending = asyncio.create_task(_tell_when_sent(protocol, on_sent), name="combos upstream body")
@@ -49,9 +57,9 @@ async def send(
         sending.cancel()
 
 
-def _write(transport: asyncio.Transport, head: bytes, body: bytes) -> None:
+def _write(transport: asyncio.Transport, head: bytes, body: bytes, writes: Writes) -> None:
     if len(body) <= _AT_ONCE:
-        transport.write(head + body)
+        writes.soon(transport, head + body)
     else:
         transport.write(head)
         transport.write(body)

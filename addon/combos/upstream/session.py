@@ -22,6 +22,7 @@ from combos.upstream.proxies import ProxySettings
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.sending import send
 from combos.upstream.tls import TlsContexts, TlsSettings
+from combos.upstream.writes import Writes
 
 _NO_LIMITS = aiohttp.ClientTimeout(total=None)  # time is kept here
 
@@ -67,6 +68,7 @@ class Upstream:
         self._connector: Connector | None = None
         self._closed = False
         self._deadlines = Deadlines()
+        self._writes = Writes()
         self.configure(settings or UpstreamSettings())
 
     def configure(self, settings: UpstreamSettings) -> None:
@@ -136,7 +138,9 @@ class Upstream:
         connection: Connection = await self._running_connector().connect(plan.way.opening, [], _NO_LIMITS)
         try:
             is_bodiless = plan.method == "HEAD"
-            beginning = await send(connection, plan.head, plan.body, is_bodiless=is_bodiless, on_sent=clock.restart)
+            beginning = await send(
+                connection, plan.head, plan.body, self._writes, is_bodiless=is_bodiless, on_sent=clock.restart
+            )
         except BaseException:
             connection.close()
             raise
