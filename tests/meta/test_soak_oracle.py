@@ -18,7 +18,8 @@ DIALECTS = ("chat", "responses", "messages", "gemini")
 
 @pytest.fixture
 def soaking() -> Iterator[Any]:
-    """Imports the soak's modules as its script does, and leaves none of them behind."""
+    """Imports the soak's modules as its script does, and leaves none behind: others have modules of the same names."""
+    others = {name: sys.modules.pop(name) for name in _OWN if name in sys.modules}
     sys.path.insert(0, str(SOAKING))
     try:
         yield __import__
@@ -26,6 +27,7 @@ def soaking() -> Iterator[Any]:
         sys.path.remove(str(SOAKING))
         for name in _OWN:
             sys.modules.pop(name, None)
+        sys.modules.update(others)
 
 
 def speech(soaking: Any, dialect: str, request: int = 7, target: str = "chat-a/m1") -> Any:
