@@ -33,7 +33,7 @@ NOT_TYPED = {
     "cd combos": "follows the clone",
     "pipx|pip install": "needs a wheel and a package index; tests/meta/test_packaging.py builds the wheel",
     "python3 -m pip wheel": "needs a package index; tests/meta/test_packaging.py builds the wheel",
-    "python3 -m venv ~|~/combos/bin": "needs a package index",
+    "python3 -m venv ~|~/combos-venv/bin": "needs a package index",
     "claude": "needs Claude Code; scripts/clients/run",
     "systemctl": "needs systemd; tests/e2e/test_services.py starts what the units start",
     "journalctl": "needs systemd",

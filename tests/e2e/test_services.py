@@ -19,6 +19,7 @@ from e2e.proxyprocess import ProxyProcess
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 UNITS = sorted((ROOT / "config" / "systemd").glob("*.service"))
+SEVERAL = (ROOT / "config" / "scaling" / "combos@.conf").read_text()
 CONTAINER = (ROOT / "config" / "container" / "Containerfile").read_text()
 
 
@@ -79,6 +80,14 @@ async def test_what_a_unit_starts_serves(text: str, home: Path, confdir: Path) -
     pairs = [pair.split("=", 1) for line in settings(text, "Environment") for pair in shlex.split(line)]
     environ = {name: filled(value, home) for name, value in pairs}
     await starts(shlex.split(filled(command, home)), environ, home, confdir)
+
+
+async def test_what_one_of_several_units_starts_serves(home: Path, confdir: Path) -> None:
+    """The name of an instance is its port; a server of the shared state that is not there keeps nobody from serving."""
+    empty, command = settings(SEVERAL, "ExecStart")
+    assert (empty, "-p %i " in command) == ("", True)
+    line = filled(command, home).replace("%i", "0").replace("$$", "$").replace(":6379/", ":1/")
+    await starts(shlex.split(line), {"COMBOS_HOME": str(home), "COMBOS_STATE_PASSWORD": "p"}, home, confdir)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")

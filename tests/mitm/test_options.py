@@ -120,5 +120,5 @@ def test_a_bad_address_of_shared_state_is_refused_by_name_and_rule_and_not_repea
 def test_without_its_package_state_is_not_shared(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "find_spec", lambda _: None)
     context.options.update(combos_state="redis://host")
-    with pytest.raises(OptionsError, match=r"pip install 'mitmproxy-combos\[redis\]'"):
+    with pytest.raises(OptionsError, match=r"`pip install redis`.*`pipx inject mitmproxy-combos redis`"):
         parse(context.options)

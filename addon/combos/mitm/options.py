@@ -13,6 +13,12 @@ from mitmproxy.options import Options
 from combos.mitm.access import is_loopback
 from combos.upstream.state_url import StateAddress, parse_state
 
+# By the package's own name: whoever asks an index for an extra of this project may be given another project.
+_NO_REDIS = (
+    "combos_state needs the Python package redis in the same environment: `pip install redis` there, or "
+    "`pipx inject mitmproxy-combos redis`"
+)
+
 
 class AttemptFlows(StrEnum):
     """Which attempts become flows of their own."""
@@ -178,7 +184,7 @@ def _state(value: str) -> StateAddress | None:
     except ValueError as error:
         raise OptionsError(f"combos_state {error}") from None
     if address is not None and find_spec("redis") is None:
-        raise OptionsError("combos_state needs the package redis: pip install 'mitmproxy-combos[redis]'")
+        raise OptionsError(_NO_REDIS)
     return address
 
 
