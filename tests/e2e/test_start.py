@@ -470,3 +470,12 @@ async def test_a_broken_token_file_closes_the_management_and_nothing_else(
             assert (await ask(port, "GET", "/api/combos")).status == 503
             code, said = await ocx(tmp_path, "state")
             assert (code, "there is no admin token" in said, "Traceback" in said) == (1, True, False)
+
+
+async def test_a_misspelt_option_is_said_and_its_value_is_not(tmp_path: Path, confdir: Path) -> None:
+    given = ("--set", "combos_stat=redis://canary", "--set", "combos_nope=1", "--set", "foreign_option=1")
+    async with mitmdump(tmp_path, confdir, *given, document=DOCUMENT) as proxy:
+        await proxy.line('there is no option combos_stat; did you mean "combos_state"')
+        await proxy.line("there is no option combos_nope")
+        assert "canary" not in proxy.log
+        assert "foreign_option" not in proxy.log

@@ -25,6 +25,7 @@ from combos.mitm.layer import StreamedResponses
 from combos.mitm.options import OPTIONS, Settings, declare, parse
 from combos.mitm.reception import Reception
 from combos.mitm.service import Service
+from combos.mitm.unknown_options import unknown_options
 from combos.upstream.demo import SimulatedProviders, demo_document
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.tls import TlsError
@@ -85,6 +86,8 @@ class Combos:
         self._hooks = RememberedHooks(ctx.master.addons)
         self._hooks.install()
         self._collector.install()
+        for problem in unknown_options(ctx.options.deferred):
+            logger.warning(f"combos: {problem}")
         self._start(self._begin(), "combos start")
 
     def done(self) -> None:
