@@ -31,7 +31,7 @@ type Responder = Callable[[HTTPFlow, "ResponseWriter"], Awaitable[None]]
 _CONNECTION_HEADERS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 _CHUNKED = (b"transfer-encoding", b"chunked")
 _LENGTH = b"content-length"
-_UNSAFE = (b"\r", b"\n", b"\0")
+_UNSAFE = b"\r\n\0"
 
 
 class Sink(Protocol):
@@ -221,19 +221,20 @@ def _response(status: int, fields: list[tuple[bytes, bytes]]) -> Response:
 
 def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:
     """The given fields without those of the connection; ValueError for a field that would break the head."""
-    fields = [(name, value) for name, value in headers if name.lower() not in _CONNECTION_HEADERS]
-    for name, value in fields:
-        if any(mark in value or mark in name for mark in _UNSAFE):
-            raise ValueError("a header contains a line break")
+    fields = [field for field in headers if field[0].lower() not in _CONNECTION_HEADERS]
+    written = b"".join([part for field in fields for part in field])
+    if len(written.translate(None, _UNSAFE)) != len(written):
+        raise ValueError("a header contains a line break")
     return fields
 
 
 def _whole_headers(request: Request, status: int, headers: Headers, length: int) -> list[tuple[bytes, bytes]]:
     fields = _own_fields(headers)
+    unmeasured = [field for field in fields if field[0].lower() != _LENGTH]
     # The length of a 304 or of the answer to a HEAD describes a body that is not sent: the maker knows it better.
-    if status != 204 and _is_bodiless(request, status) and any(name.lower() == _LENGTH for name, _ in fields):
+    if len(unmeasured) < len(fields) and status != 204 and _is_bodiless(request, status):
         return fields
-    fields = [field for field in fields if field[0].lower() != _LENGTH]
+    fields = unmeasured
     if status not in (204, 304):
         fields.append((_LENGTH, b"%d" % length))
     return fields
