@@ -18,7 +18,7 @@ NANO = 1_000_000_000
 """Costs are summed as whole billionths of a USD: sums of them do not depend on their order."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Columns that make a row's key, the first one the bucket, and columns that are summed."""
 

@@ -126,6 +126,8 @@ class Selector:
         return pick or self._pick(self.origin.combo.targets, tried, now)
 
     def _pick(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
+        if self._goes_in_order():
+            return self._first(targets, tried, now)
         eligible = self._eligible(targets, tried, now)
         draw = self.request.draw
         while eligible:
@@ -136,6 +138,19 @@ class Selector:
                     eligible.remove(likely)
                     continue
             return Pick(self._choose(eligible, draw, self.state.choice_rotation(self.origin), now), self.origin)
+        return None
+
+    def _goes_in_order(self) -> bool:
+        """Whether the first eligible target is the chosen one, so that nobody need look at those behind it."""
+        config = self.origin.combo.config
+        return config.strategy in _IN_ORDER and config.affinity is not Affinity.CONVERSATION
+
+    def _first(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
+        asked = self._constraints(tried, now, self.encrypted)
+        for target in targets:
+            is_out = reason_out(target, asked) is not None
+            if not is_out and (not self.speaker.is_open(target, now) or self._says(target, now)):
+                return Pick(target, self.origin)
         return None
 
     def _says(self, target: Target, now: Now) -> bool:
@@ -153,8 +168,6 @@ class Selector:
         bound = self._affine(eligible, now)
         if bound is not None:
             return bound
-        if self.origin.combo.config.strategy is Strategy.FAILOVER:
-            return eligible[0]
         evidence = Evidence(draw, reset_of(self.request, self.state, now))
         return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 
@@ -203,6 +216,9 @@ class Selector:
         self.origin = PickedFrom(combo, registry.generation)
         return True
 
+
+# The strategies that take the first eligible target: `jev` for every pick that no decision has settled.
+_IN_ORDER = (Strategy.FAILOVER, Strategy.JEV)
 
 # With these nothing is said to a target, or the request is known to be beyond it.
 _UNASKED = (
