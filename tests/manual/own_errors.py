@@ -5,6 +5,7 @@ from typing import NamedTuple
 from combos.core import errors
 from combos.core.errors import ProxyError
 from combos.core.facts import TransportFault
+from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.transport import transport_message
 from combos.mitm.access import REFUSAL
 
@@ -80,7 +81,7 @@ OWN_ERRORS = (
         "A provider's address, or a proxy on the way, leads here. Correct `baseUrl` or `proxy`.",
     ),
     OwnError(
-        errors.head_too_large(65536),
+        errors.head_too_large(INBOUND_HEAD_MAX),
         "The header fields are more than a target would take.",
         "Look at what the client, or a proxy before this one, adds to its requests.",
     ),
@@ -112,7 +113,7 @@ OWN_ERRORS = (
     OwnError(
         ProxyError(404, "invalid_request_error", "not_found", "Nothing is served at GET /v1/other"),
         "On the proxy's own address: no such path.",
-        "Base URLs end in `/v1` for OpenAI clients and without it for Anthropic clients.",
+        "[What is served](troubleshooting.md#404-not_found).",
     ),
     OwnError(
         ProxyError(417, "invalid_request_error", "expectation_failed", "Only 100-continue can be expected"),
