@@ -293,6 +293,20 @@ async def test_cooldowns_are_cleared_by_combo_by_target_and_all(api: Stage) -> N
     assert_refused(await api.call("POST", f"{clear}?id=nope"), 404, "not_found")
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("target=nope", "unknown target: nope"),
+        ("target=alpha/m0", 'unknown target: alpha/m0; did you mean "alpha/m1"?'),
+        ("target=gamma/x", "unknown target: gamma/x"),
+        ("id=main&target=nope", "unknown target: nope"),
+    ],
+)
+async def test_cooldowns_of_an_unknown_target_are_not_none(api: Stage, query: str, said: str) -> None:
+    status, body = await api.call("POST", f"/api/combos/cooldowns/clear?{query}")
+    assert (status, body["code"], body["error"]) == (404, "not_found", said)
+
+
 async def test_a_dry_run_tells_the_order_of_the_next_request(api: Stage) -> None:
     status, body = await api.call("POST", "/api/combos/dry-run", {"model": "combo/main"})
     assert status == 200

@@ -45,6 +45,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def call(self: Live, method: str, path: str, body: object = None, wait_s: float = 0) -> Any:
         paths.append(path)
+        if path == "/api/providers":
+            return [{"name": "alpha"}, {"name": "beta"}, {"name": "silent"}]
         return {"generatedAt": 1, "reports": REPORTS, "resting": [], "combos": []}
 
     monkeypatch.setattr(module, "open_live", lambda path, environ: Live("http://127.0.0.1:1", "t"))
@@ -68,5 +70,13 @@ def test_one_line_per_report(asked: list[str], tmp_path: Path) -> None:
 def test_one_provider_refreshed_and_as_json(asked: list[str], tmp_path: Path) -> None:
     body = json.loads(ocx(tmp_path, "beta", "--refresh", "--json").stdout)
     assert [report["provider"] for report in body["reports"]] == ["beta"]
-    assert asked == ["/api/provider-quotas?refresh=1"]
-    assert "No vendor reports a quota." in ocx(tmp_path, "nobody").stderr
+    assert asked == ["/api/providers", "/api/provider-quotas?refresh=1"]
+    assert "No vendor reports a quota." in ocx(tmp_path, "silent").stderr
+
+
+def test_a_provider_that_is_not_there_is_no_provider_without_a_quota(asked: list[str], tmp_path: Path) -> None:
+    for name, close in (("nobody", ""), ("alhpa", '; did you mean "alpha"?')):
+        done = ocx(tmp_path, name, "--refresh", "--json")
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == f"Error: unknown provider: {name}{close}\nTry: ocx provider list\n"
+    assert asked == ["/api/providers", "/api/providers"]

@@ -98,7 +98,7 @@ class Sitting:
         seen = len(self.proxy.lines)
         done, output = await self._shell(line)
         if done == 0 and CHANGES.match(line):
-            await self.proxy.line(r"loaded, \d+ combos in force", since=seen)
+            await self.proxy.line(r"loaded, \d+ combos? in force", since=seen)
         return done, output
 
     async def _shell(self, line: str) -> tuple[int, str]:

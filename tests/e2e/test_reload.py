@@ -46,7 +46,7 @@ async def test_edits_of_the_file_of_a_running_process(tmp_path: Path, confdir: P
         since = len(proxy.lines)
         rows = case.combo()["targets"][::-1]
         replace_file(proxy.config, changed(proxy.config, {"combos": {case.id: {"targets": rows}}}))
-        await within(proxy, r"config.json loaded, 1 combos in force", since)
+        await within(proxy, r"config.json loaded, 1 combo in force", since)
         assert b"beta-ok" in (await proxy.ask(case)).body
 
         # Not valid as a whole: nothing of it is taken, and the log names file, path and rule.

@@ -217,7 +217,7 @@ async def test_a_disk_that_is_full_and_has_room_again(tmp_path: Path, confdir: P
             await served(proxy, case)
             code, said = await ocx(seen, "combo", "set", case.id, "--strategy", "random")
             assert code == 0, said
-            await proxy.line("loaded, 1 combos in force")
+            await proxy.line("loaded, 1 combo in force")
             usage = await ask(port, "GET", "/api/usage", headers=[(b"X-Combos-API-Key", b"ocx_admin_x")])
             assert usage.json()["summary"]["requests"] == 2
 
@@ -421,7 +421,7 @@ async def test_after_a_crash_the_next_start_finds_everything(tmp_path: Path, con
             assert (await ocx(tmp_path, "state"))[0] == 0
             code, said = await ocx(tmp_path, "combo", "set", case.id, "--strategy", "random")
             assert code == 0, said
-            await proxy.line("loaded, 1 combos in force")
+            await proxy.line("loaded, 1 combo in force")
     assert not [name for name in content(tmp_path) if name.startswith(".")]
 
 

@@ -57,6 +57,9 @@ async def test_clearing_cooldowns(confdir: Path) -> None:
         assert len(on.cooling(case)) == 2
         assert call(on, "combos.cooldown.clear", f"{case.id}-alpha/m1") == "1 cooldown cleared"
         assert list(on.cooling(case)) == ["beta/m2"]
+        with pytest.raises(CommandError, match=f"unknown target: {case.id}-alpha/m; there are: {case.id}-alpha/m1, "):
+            call(on, "combos.cooldown.clear", f"{case.id}-alpha/m")
+        assert list(on.cooling(case)) == ["beta/m2"]
         assert call(on, "combos.cooldown.clear") == "1 cooldown cleared"
         assert call(on, "combos.cooldown.clear") == "0 cooldowns cleared"
         assert on.cooling(case) == {}
@@ -66,7 +69,7 @@ async def test_reload(confdir: Path) -> None:
     case = Case(R, alpha=DOWN)
     async with stage(confdir, case) as on:
         path = on.service.config.path
-        assert call(on, "combos.reload") == f"{path}: unchanged, 1 combos in force"
+        assert call(on, "combos.reload") == f"{path}: unchanged, 1 combo in force"
         document = json.loads(path.read_text())
         document["combos"]["second"] = case.combo()
         path.write_text(json.dumps(document))

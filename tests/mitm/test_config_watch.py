@@ -72,3 +72,9 @@ def test_a_file_that_goes_and_comes(path: Path, caplog: pytest.LogCaptureFixture
 
 def test_the_contract_is_a_second() -> None:
     assert ConfigWatch.INTERVAL_S < 1
+
+
+def test_one_combo_is_not_several(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    ConfigWatch(LiveConfig(path)).reload()
+    assert caplog.messages[0] == f"combos: {path} loaded, 1 combo in force"

@@ -66,6 +66,8 @@ class ComboRoutes:
         combo, target = request.query.get("id"), request.query.get("target")
         if combo:
             combo = self._combo(combo).id
+        if target:
+            self._check_target(target)
         cleared = self._parts.state.clear_cooldowns(combo or None, target or None)
         self._parts.activity.cleared(cleared, self._parts.now())
         return reply({"success": True, "cleared": cleared})
@@ -94,6 +96,12 @@ class ComboRoutes:
         if combo is None:
             raise not_found(f"unknown combo: {name}{near_miss(name, list(registry.combos))}")
         return combo
+
+    def _check_target(self, target: str) -> None:
+        """Raises `RefusalError` for one that no combo has."""
+        known = self._parts.registry.target_keys
+        if target not in known:
+            raise not_found(f"unknown target: {target}{near_miss(target, list(known))}")
 
     def _forget(self, *combos: str | None) -> None:
         """A redefined combo starts anew: no cooldowns, no rotation, no memory of failures."""

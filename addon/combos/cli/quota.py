@@ -11,6 +11,7 @@ from combos.cli.files import complete_providers, config_option, json_option, loc
 from combos.cli.grammar import Command
 from combos.cli.live import LiveError, open_live
 from combos.cli.output import Failed, emit_json, say, table
+from combos.core.config_types import near_miss
 
 _WAIT_S = 12.0  # a refresh asks the vendors, each for 8 s at most
 _WINDOWS = (("5 h", "fiveHour"), ("week", "weekly"), ("month", "monthly"))
@@ -33,6 +34,9 @@ def quota(name: str | None, config: str | None, refresh: bool, as_json: bool) ->
     query = urlencode({"refresh": 1}) if refresh else ""
     try:
         live = open_live(located(config).path, os.environ)
+        known = [] if name is None else [row["name"] for row in live.call("GET", "/api/providers")]
+        if name is not None and name not in known:
+            raise Failed(f"unknown provider: {name}{near_miss(name, known)}\nTry: ocx provider list")
         body = live.call("GET", f"/api/provider-quotas?{query}", wait_s=_WAIT_S)
     except LiveError as error:
         raise Failed(f"{error}\nTry: ocx run") from None

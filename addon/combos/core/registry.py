@@ -130,6 +130,11 @@ class Registry:
                 return _with_effects(self._explicit(base), tier, effort)
         return self._explicit(model)
 
+    @property
+    def target_keys(self) -> tuple[str, ...]:
+        """`provider/model` of every target of any combo, each once."""
+        return tuple(dict.fromkeys(target.key for combo in self.combos.values() for target in combo.targets))
+
     def resolve_bare(self, model: str) -> DirectRoute | None:
         """The target of an id without a selector: native family, default models, families, lists, aliases, default.
 

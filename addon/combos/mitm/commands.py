@@ -56,6 +56,9 @@ class Commands:
     @command.command("combos.cooldown.clear")
     def cooldown_clear(self, target: str = "") -> str:
         """Clear the cooldowns of one target (`provider/model`), or all of them."""
+        known = self._service().config.registry.target_keys
+        if target and target not in known:
+            raise CommandError(f"unknown target: {target}; there are: {', '.join(known) or 'none'}")
         cleared = self._service().state.clear_cooldowns(target=target or None)
         return f"{cleared} cooldown{'' if cleared == 1 else 's'} cleared"
 
@@ -66,7 +69,8 @@ class Commands:
         config = self._service().config
         if change is Change.INVALID:
             raise CommandError("\n".join([f"{config.path} cannot be used:", *map(str, config.problems)]))
-        return f"{config.path}: {change.value}, {len(config.registry.combos)} combos in force"
+        count = len(config.registry.combos)
+        return f"{config.path}: {change.value}, {count} combo{'' if count == 1 else 's'} in force"
 
     @command.command("combos.explain")
     def explain(self, flows: Sequence[flow.Flow]) -> Sequence[str]:

@@ -27,10 +27,10 @@ class ConfigWatch:
     def reload(self) -> Change:
         """Read the file now and report the outcome in the log."""
         change = self._config.reload()
-        path, registry = self._config.path, self._config.registry
+        path, count = self._config.path, len(self._config.registry.combos)
         match change:
             case Change.LOADED:
-                logger.log(ALERT, f"combos: {path} loaded, {len(registry.combos)} combos in force")
+                logger.log(ALERT, f"combos: {path} loaded, {count} combo{'' if count == 1 else 's'} in force")
                 self.warn()
             case Change.MISSING:
                 logger.warning(f"combos: {path} is gone; the last good configuration stays in force")
