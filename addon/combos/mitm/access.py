@@ -6,6 +6,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
 
@@ -18,6 +19,8 @@ _CREDENTIALS = frozenset((*_KEY_HEADERS, _AUTHORIZATION))
 _ORIGIN = b"origin"
 
 REFUSAL = "Combos are served to this machine and to holders of a configured key"
+
+RELAY_REFUSAL = "Only clients on this machine are relayed to addresses of the proxy itself"
 
 PAGE_REFUSAL = "A page of another site may not use combos; corsAllowOrigins in the configuration names those that may"
 
@@ -68,10 +71,15 @@ def holds_key(presented: Iterable[str], configured: Iterable[str]) -> bool:
     return any(matches)
 
 
+def is_from_here(client: Client) -> bool:
+    """Whether where the client comes from is enough to admit it."""
+    mode: ProxyMode = client.proxy_mode
+    return is_loopback(client.peername[0]) or isinstance(mode, _ADMITTING_MODES)
+
+
 def is_admitted(flow: HTTPFlow, keys: Iterable[str]) -> bool:
     """Whether the flow's client may use combos; `keys` are the configured `apiKeys`, resolved."""
-    mode: ProxyMode = flow.client_conn.proxy_mode
-    if is_loopback(flow.client_conn.peername[0]) or isinstance(mode, _ADMITTING_MODES):
+    if is_from_here(flow.client_conn):
         return True
     return "proxyauth" in flow.metadata or holds_key(presented_keys(flow), keys)
 

@@ -24,6 +24,7 @@ from combos.mitm.internals import create_task, lazy_unless_chosen, listen_addres
 from combos.mitm.layer import StreamedResponses
 from combos.mitm.options import OPTIONS, Settings, declare, parse
 from combos.mitm.reception import Reception
+from combos.mitm.relays import Relays
 from combos.mitm.service import Service
 from combos.mitm.unknown_options import unknown_options
 from combos.upstream.demo import SimulatedProviders, demo_document
@@ -42,7 +43,7 @@ class Combos:
         self.service: Service | None = None
         self.commands = Commands(self)
         machine = socket.gethostname().partition(".")[0].lower()
-        self.addons = [StreamedResponses(), Reception(self, machine), self.commands]
+        self.addons = [StreamedResponses(), Relays(self, machine), Reception(self, machine), self.commands]
         self._path: ConfigPath | None = None
         self._watch: ConfigWatch | None = None
         self._demo: SimulatedProviders | None = None

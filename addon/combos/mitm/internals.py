@@ -16,7 +16,7 @@ from mitmproxy import ctx
 #   can be replaced there; `chain` holds the top-level addons in order. `traverse` yields an addon, then its sub-addons.
 #   `safecall` logs an addon's exception and lets `AddonHalt` pass.
 from mitmproxy.addonmanager import AddonManager, safecall, traverse
-from mitmproxy.connection import Client
+from mitmproxy.connection import Client, Server
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.http import Headers, HTTPFlow, Request, RequestData, Response
 from mitmproxy.http import ResponseData as ResponseFields
@@ -116,8 +116,10 @@ __all__ = [
     "addon_chain",
     "builtin_next_layer",
     "client_transport",
+    "close_server",
     "connection_handler",
     "create_task",
+    "is_authenticated",
     "keep_client_open",
     "lazy_unless_chosen",
     "listen_addresses",
@@ -161,6 +163,26 @@ def client_transport(handler: ConnectionHandler, client: Client) -> TransportWri
     """The client's writer, None when its transport is closed. Relied upon: `transports` is keyed by connection."""
     transport = handler.transports.get(client)
     return None if transport is None else transport.writer
+
+
+def close_server(client: Client, server: Server) -> None:
+    """Close a server's connection before anything was sent on it.
+
+    Relied upon: nothing is written to a transport that is closing, and its layers are told that the server has left.
+    """
+    handler = connection_handler(client)
+    transport = None if handler is None else handler.transports.get(server)
+    if transport is not None and transport.writer is not None:
+        transport.writer.close()
+
+
+def is_authenticated(client: Client) -> bool:
+    """Whether the client gave its name and password when it asked for its tunnel, by CONNECT or SOCKS.
+
+    Relied upon: the addon `proxyauth` remembers such clients in `authenticated`.
+    """
+    proxyauth = ctx.master.addons.get("proxyauth")
+    return proxyauth is not None and client in proxyauth.authenticated
 
 
 @contextmanager

@@ -37,6 +37,11 @@ def upgrade_required() -> Response:
     return response
 
 
+def refused(error: ProxyError, dialect: Dialect) -> Response:
+    """The answer for a request that is relayed nowhere."""
+    return Response.make(error.status, orjson.dumps(error_body(error, dialect)), _JSON)
+
+
 def forbidden() -> Response:
     """403 for a client that is not on this machine and presented no configured key."""
     return _error(403, REFUSAL, "forbidden")

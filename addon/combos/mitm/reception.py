@@ -69,11 +69,11 @@ class Reception:
         response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
     def response(self, flow: HTTPFlow) -> None:
-        """Hook: a vendor's own model list gets the combos added. A list made here holds them already."""
+        """Hook: a vendor's own model list gets the combos added, for who may use them. One made here holds them."""
         service = self._host.service
         if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow):
             return
-        if not self._is_base_url(flow, service):
+        if not self._is_base_url(flow, service) and service.admits(flow):
             service.model_lists.merge(flow, service.config.registry)
 
     def _is_base_url(self, flow: HTTPFlow, service: Service) -> bool:
