@@ -13,8 +13,7 @@ from mitmproxy.test import taddons, tflow, tutils
 
 from combos.admin.live_config import LiveConfig
 from combos.mitm import claims, relays
-from combos.mitm.options import Settings
-from combos.mitm.recorder import AttemptFlows
+from combos.mitm.options import AttemptFlows, Settings
 from combos.mitm.relays import Relays
 from combos.mitm.service import Service
 from combos.upstream.selfloop import OwnAddresses
