@@ -198,7 +198,11 @@ async def test_fc_51_a_bad_file_keeps_the_last_good_configuration(api: Stage) ->
     assert refusal["problems"][0]["path"] == "combos.main.targets[1]"
     assert api.path.read_text() == broken
     status, ready = await api.call("GET", "/readyz", headers={})
-    assert (status, ready["ready"], ready["configValid"]) == (200, True, False)
+    assert (status, ready["ready"], ready["configValid"], ready["configGone"]) == (200, True, False, False)
+    api.path.unlink()
+    api.live.reload()
+    status, ready = await api.call("GET", "/readyz", headers={})
+    assert (status, ready["ready"], ready["configValid"], ready["configGone"]) == (200, True, False, True)
 
 
 async def test_fc_51_a_deleted_combo_leaves_nothing_behind(api: Stage) -> None:

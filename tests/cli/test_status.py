@@ -131,8 +131,26 @@ def test_another_token_is_another_proxy(running: Running) -> None:
     token = running.path.parent / "admin-api-token"
     token.write_text("ocx_admin_other")
     done = ocx(running.path, "state")
-    assert (done.exit_code, done.stderr) == (1, "Error: admin token required\n")
+    takes = f"Error: the proxy at {_url(running)} takes another admin token than that of "
+    assert (done.exit_code, done.stderr) == (1, f"{takes}{token}\n")
+    done = ocx(running.path, "cooldowns", COMBOS_ADMIN_TOKEN="canary")
+    assert (done.exit_code, done.stderr) == (1, f"{takes}COMBOS_ADMIN_TOKEN\n")
     assert "From the file" in ocx(running.path, "explain", "main").stderr
+
+
+def _url(running: Running) -> str:
+    assert running.stage is not None
+    host, port = running.stage.server.address or ("", 0)
+    return f"http://{host}:{port}"
+
+
+@pytest.mark.parametrize(("text", "fault"), [(None, "is gone"), ("{", "is not valid")])
+def test_why_the_file_is_not_in_force_is_said(running: Running, text: str | None, fault: str) -> None:
+    assert running.stage is not None
+    running.path.unlink() if text is None else running.path.write_text(text)
+    running.stage.live.reload()
+    done = ocx(running.path, "ready")
+    assert done.stdout == f"ready  1 combo  (the file {fault}; the last good configuration is in force)\n"
 
 
 def test_nobody_answers(tmp_path: Path) -> None:

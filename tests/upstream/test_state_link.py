@@ -307,6 +307,32 @@ async def test_the_rights_that_the_documentation_asks_for_are_enough(server: Red
         await until(lambda: not a.is_cooling)
 
 
+async def test_why_there_is_no_connection_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A server of another protocol, no socket, nobody who listens: each wants another remedy."""
+
+    async def foreign(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(64)
+        writer.write(b"HTTP/1.1 400 canary\r\n\r\n")
+        writer.close()
+
+    stranger = await asyncio.start_server(foreign, "127.0.0.1", 0)
+    port = stranger.sockets[0].getsockname()[1]
+    expected = {
+        f"redis://127.0.0.1:{port}": "it does not speak the protocol of Redis",
+        f"unix://{tmp_path}/nobody.sock": "no connection, no such file or directory",
+        "redis://127.0.0.1:1": "no connection, connection refused",
+    }
+    for url, reason in expected.items():
+        caplog.clear()
+        async with running(Peer(url), connected=False):
+            await until(lambda: bool(said(caplog, logging.WARNING)))
+        (text,) = said(caplog, logging.WARNING)
+        assert f"is out of reach: {reason};" in text
+        assert "canary" not in text
+    stranger.close()
+    await stranger.wait_closed()
+
+
 @pytest.mark.parametrize(("login", "reason"), [("combos:wrong-hush", "refuses the password"), ("few:hush", "permit")])
 async def test_a_login_that_does_not_do(
     server: RedisServer, caplog: pytest.LogCaptureFixture, login: str, reason: str

@@ -52,6 +52,7 @@ class ServiceRoutes:
             "generation": registry.generation,
             "combos": len(registry.combos),
             "configValid": self._parts.live.is_writable,
+            "configGone": self._parts.live.is_gone,
         }
         return reply(body, 200 if is_ready else 503)
 

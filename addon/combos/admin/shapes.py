@@ -346,3 +346,4 @@ class Readiness(Shape):
     generation: int
     combos: int
     config_valid: bool
+    config_gone: bool

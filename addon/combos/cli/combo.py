@@ -76,7 +76,7 @@ def set_combo(id: str, config: str | None, as_json: bool, dry_run: bool, **flags
     ocx combo set main --alias team/main
     """
     store = store_of(config)
-    with refusals("Try: ocx combo set --help"):
+    with refusals("Try: ocx combo set --help", missing="Try: ocx combo list"):
         before = store.read()
         old = before.get("combos", {}).get(flags["rename_from"] or id)
         put, is_merge = _put_of(id, flags, before, old)
@@ -127,10 +127,12 @@ def _put_of(id: str, flags: dict[str, Any], before: Document, old: dict[str, Any
     """What was asked for, and whether it changes a stored definition instead of replacing it."""
     changes, targets, rename_from = changes_of(flags), targets_of(flags), flags["rename_from"]
     clear = frozenset(key for key, value in changes.items() if value is None)
+    if rename_from and old is None:
+        raise unknown_combo(before, rename_from)
     if targets is None:
         if old is None:
-            close = near_miss(rename_from or id, list(before.get("combos", {})))
-            raise click.UsageError(f"--targets is required: there is no combo {rename_from or id} yet{close}")
+            close = near_miss(id, list(before.get("combos", {})))
+            raise click.UsageError(f"--targets is required: there is no combo {id} yet{close}")
         check_strategy(changes, changes.get("strategy") or old.get("strategy", "failover"))
         if flags["last_resort"] is not None:
             changes["targets"] = with_last_resort(old["targets"], flags["last_resort"])

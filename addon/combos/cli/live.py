@@ -6,9 +6,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from combos.admin.admin_token import FILE_NAME as TOKEN_FILE
+from combos.admin.admin_token import VARIABLE as TOKEN_VARIABLE
 from combos.admin.admin_token import TokenError, admin_token
 from combos.admin.runtime_file import running_at
 from combos.core.destinations import split_url
@@ -39,10 +42,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A running proxy. Proxies of the environment are not used for it."""
+    """A running proxy. Proxies of the environment are not used for it. `source` says where the token is from."""
 
     url: str
     token: str = field(repr=False)
+    source: str = ""
 
     def call(self, method: str, path: str, body: object = None, wait_s: float = _WAIT_S) -> Any:
         """The JSON of an answer. Raises `LiveError`."""
@@ -57,10 +61,15 @@ class Live:
                 return json.loads(answer.read(_ANSWER_MAX))
         except urllib.error.HTTPError as error:
             with error:
-                raise LiveError(_message(error), error.code) from None
+                raise LiveError(self._refusal(error), error.code) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise LiveError(f"{self.url} does not answer: {getattr(reason, 'strerror', None) or reason}") from None
+
+    def _refusal(self, error: urllib.error.HTTPError) -> str:
+        if error.code == HTTPStatus.UNAUTHORIZED and self.source:
+            return f"the proxy at {self.url} takes another admin token than that of {self.source}"
+        return _message(error)
 
 
 def url_of(config: Path, environ: Mapping[str, str]) -> str:
@@ -105,8 +114,9 @@ def open_live(config: Path, environ: Mapping[str, str]) -> Live:
     The token is shown only where this configuration's own proxy said that it listens.
     """
     url = url_of(config, environ)
+    source = TOKEN_VARIABLE if environ.get(TOKEN_VARIABLE, "").strip() else str(config.parent / TOKEN_FILE)
     try:
-        return Live(url, admin_token(config.parent, environ, create=False))
+        return Live(url, admin_token(config.parent, environ, create=False), source)
     except TokenError as error:
         raise LiveError(f"there is no admin token: {error}") from None
 

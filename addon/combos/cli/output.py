@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from combos.admin.refusal import RefusalError
+from combos.admin.refusal import Kind, RefusalError
 
 
 def emit_json(data: object, *, pretty: bool = False) -> None:
@@ -58,12 +58,18 @@ class Failed(click.ClickException):
     exit_code = 1
 
 
+# What helps when the file itself is at fault, whatever the command was.
+_FILE_HINTS = {"config_invalid": "Try: ocx config validate", "config_unavailable": ""}
+
+
 @contextmanager
-def refusals(hint: str = "") -> Iterator[None]:
-    """Turn a refusal into a message with every problem, and the next command to try."""
+def refusals(hint: str = "", missing: str = "") -> Iterator[None]:
+    """Turn a refusal into a message with every problem, and the next command to try; `missing`: for an unknown name."""
     try:
         yield
     except RefusalError as refusal:
         shown = [f"  {problem}" for problem in refusal.problems if str(problem) not in refusal.message]
-        tail = [hint] if hint else []
+        chosen = (missing or hint) if refusal.kind is Kind.NOT_FOUND else hint
+        chosen = _FILE_HINTS.get(refusal.code, chosen)
+        tail = [chosen] if chosen else []
         raise Failed("\n".join([refusal.message, *shown, *tail])) from None

@@ -165,7 +165,7 @@ def edit(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: A
     if not changes:
         raise click.UsageError("nothing to change was given")
     store = existing(config)
-    with refusals("Try: ocx provider edit --help"):
+    with refusals("Try: ocx provider edit --help", missing="Try: ocx provider list"):
         run = store.preview if dry_run else store.edit
         stored = run(lambda document: patch_provider(document, name, changes))
     if as_json:

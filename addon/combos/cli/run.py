@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -11,7 +12,9 @@ import click
 import combos
 from combos.cli.grammar import Command
 
-_LISTEN_OPTIONS = ("--listen-host", "--mode", "-m", "listen_host=", "mode=")
+_LISTEN_OPTIONS = ("--listen-host", "listen_host=", "--set=listen_host=")
+_MODE_OPTIONS = ("--mode=", "mode=", "--set=mode=", "-m")
+_FOR_OTHER_DEVICES = "wireguard"
 
 
 def entry_file() -> Path:
@@ -24,11 +27,27 @@ def entry_file() -> Path:
 def tool_arguments(arguments: Sequence[str]) -> list[str]:
     """mitmproxy's arguments: the addon, and loopback only unless the caller says where to listen.
 
-    mitmproxy itself listens on every interface by default, which would offer the providers' keys to the network.
+    mitmproxy itself listens on every interface by default, which would offer the providers' keys to the network. A mode
+    does not say where (`regular@8080`), or says it for itself (`regular@0.0.0.0:8080`) and wins. WireGuard by itself is
+    for other devices, and every one of them has a key.
     """
     chosen = any(argument.startswith(_LISTEN_OPTIONS) for argument in arguments)
-    listen = [] if chosen else ["--listen-host", "127.0.0.1"]
+    modes = _modes(arguments)
+    is_wireguard = bool(modes) and all(mode.startswith(_FOR_OTHER_DEVICES) for mode in modes)
+    listen = [] if chosen or is_wireguard else ["--listen-host", "127.0.0.1"]
     return ["-s", str(entry_file()), *listen, *arguments]
+
+
+def _modes(arguments: Sequence[str]) -> list[str]:
+    """The modes that are named, however they are written."""
+    following = [value for option, value in pairwise(arguments) if option in ("--mode", "-m")]
+    joined = [
+        argument.removeprefix(option)
+        for argument in arguments
+        for option in _MODE_OPTIONS
+        if argument.startswith(option) and argument != option
+    ]
+    return following + joined
 
 
 def command_of(name: str) -> list[str]:

@@ -87,7 +87,8 @@ def ready(config: str | None, wait: bool, timeout: float, as_json: bool) -> None
     if as_json:
         emit_json(body)
     else:
-        note = "" if body["configValid"] else "  (the file is not valid; the last good configuration is in force)"
+        fault = "" if body["configValid"] else "is gone" if body["configGone"] else "is not valid"
+        note = f"  (the file {fault}; the last good configuration is in force)" if fault else ""
         click.echo(f"ready  {body['combos']} combo{'' if body['combos'] == 1 else 's'}{note}")
 
 

@@ -5,9 +5,12 @@ one warning, finding it again one note; what lies between is tried again with gr
 """
 
 import asyncio
+import errno
 import logging
+import os
 import random
 import secrets
+import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -18,6 +21,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    InvalidResponse,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -47,6 +51,7 @@ PAUSE_S = (0.2, 10.0)
 """Between two attempts to connect: the first, and the longest."""
 
 _LIVES = (str(SUMS_MS), str(REGISTERS_MS), str(MARK_MS))
+_NO_CONNECTION = "no connection"
 # What is said of a failure. Never its own text, which may repeat what was sent, and that may be a password.
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (AuthenticationError, "it refuses the password"),
@@ -55,8 +60,9 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (OutOfMemoryError, "its memory is full"),
     (ResponseError, "it refuses"),
     (TimeoutError, "it does not answer"),
-    (RedisError, "no connection"),
-    (OSError, "no connection"),
+    (InvalidResponse, "it does not speak the protocol of Redis"),
+    (RedisError, _NO_CONNECTION),
+    (OSError, _NO_CONNECTION),
     (ValueError, "its answer cannot be read"),
 )
 
@@ -193,7 +199,19 @@ def _reason(error: BaseException) -> str:
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
     fitting = (text for kind, text in _REASONS if any(isinstance(one, kind) for one in chain))
-    return next(fitting, type(error).__name__)
+    said = next(fitting, type(error).__name__)
+    return said + _system_reason(error) if said == _NO_CONNECTION else said
+
+
+def _system_reason(error: BaseException | None) -> str:
+    """What the system says of its own error that is wrapped here: its text for the number, nothing that was sent."""
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return ", the name is not known"
+        if isinstance(error, OSError) and error.errno in errno.errorcode:
+            return f", {os.strerror(error.errno).lower()}"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _client(address: StateAddress) -> Redis:
