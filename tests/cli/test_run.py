@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from mitmproxy.proxy.mode_specs import ProxyMode
 
 from combos.cli import run as module
 from combos.cli.main import main
@@ -25,14 +26,40 @@ def test_it_listens_on_loopback_by_default() -> None:
     [
         ["--listen-host", "0.0.0.0"],
         ["--listen-host=0.0.0.0"],
-        ["--mode", "wireguard"],
-        ["-m", "reverse:http://127.0.0.1:1"],
         ["--set", "listen_host=0.0.0.0"],
-        ["--set", "mode=regular@0.0.0.0:8080"],
+        ["--set=listen_host=0.0.0.0"],
+        ["--mode", "wireguard"],
+        ["--mode=wireguard@51820"],
+        ["-m", "wireguard:keys.conf"],
+        ["-mwireguard"],
+        ["--set", "mode=wireguard"],
     ],
 )
 def test_a_chosen_address_is_left_alone(chosen: list[str]) -> None:
     assert module.tool_arguments(chosen) == ["-s", str(module.entry_file()), *chosen]
+
+
+MODES = [
+    ["--mode", "regular@18082"],
+    ["--mode=socks5"],
+    ["-m", "reverse:http://127.0.0.1:1"],
+    ["-mtransparent"],
+    ["--set", "mode=regular@0"],
+    ["--set=mode=upstream:http://127.0.0.1:1"],
+    ["--mode", "wireguard", "--mode", "regular"],
+]
+
+
+@pytest.mark.parametrize("chosen", MODES)
+def test_a_mode_is_no_address(chosen: list[str]) -> None:
+    assert module.tool_arguments(chosen) == ["-s", str(module.entry_file()), "--listen-host", "127.0.0.1", *chosen]
+
+
+def test_an_address_in_a_mode_wins() -> None:
+    """Over the one that is added, as mitmproxy reads the two."""
+    for mode, host in (("regular@0.0.0.0:8080", "0.0.0.0"), ("regular@8080", "127.0.0.1"), ("socks5", "127.0.0.1")):
+        arguments = module.tool_arguments(["--mode", mode])
+        assert ProxyMode.parse(mode).listen_host(arguments[arguments.index("--listen-host") + 1]) == host
 
 
 def test_the_entry_file_is_the_checkouts() -> None:
