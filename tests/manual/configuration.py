@@ -113,7 +113,7 @@ def _objects() -> Iterator[str]:
 
 
 def _sentence(name: str, part: Schema) -> str:
-    return str(part.get("description") or "The whole file.").replace("\n", " ")
+    return " ".join(str(part.get("description") or "The whole file.").split())
 
 
 def _fields(part: Schema, defs: Definitions) -> Iterator[tuple[str, ...]]:

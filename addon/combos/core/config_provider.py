@@ -5,7 +5,7 @@ Single fields only. Rules over more than one field or more than one object live 
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -27,6 +27,11 @@ from combos.core.config_types import (
     Url,
 )
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS, PACING_MAX, TEXT_MAX, WAIT_MAX_MS
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    """A field of the JSON schema that an option stands in for when it is absent."""
+    del schema["default"]
 
 
 class Adapter(StrEnum):
@@ -170,12 +175,12 @@ class ProviderConfig(ConfigModel):
     """Switched off: no target of it is eligible."""
     allow_private_network: Flag = False
     """Allows addresses on this machine and in private networks. Metadata services stay forbidden."""
-    connect_timeout_ms: Millis = CONNECT_TIMEOUT_MS
-    """Time to connect, name resolution and TLS included."""
-    head_timeout_ms: Millis = HEAD_TIMEOUT_MS
-    """Time for the head of an answer."""
-    idle_timeout_ms: Millis = IDLE_TIMEOUT_MS
-    """Time for which an answer may be silent."""
+    connect_timeout_ms: Millis = Field(default=CONNECT_TIMEOUT_MS, json_schema_extra=_without_default)
+    """Time to connect, name resolution and TLS included; absent: the option `combos_connect_timeout_ms`."""
+    head_timeout_ms: Millis = Field(default=HEAD_TIMEOUT_MS, json_schema_extra=_without_default)
+    """Time for the head of an answer; absent: the option `combos_head_timeout_ms`."""
+    idle_timeout_ms: Millis = Field(default=IDLE_TIMEOUT_MS, json_schema_extra=_without_default)
+    """Time for which an answer may be silent; absent: the option `combos_idle_timeout_ms`."""
     proxy: Url | None = Field(default=None, repr=False)
     """Proxy towards this vendor: `http://[user:password@]host:port` or `https://…`."""
     no_proxy: Annotated[str | tuple[str, ...], TextOrTexts()] | None = None
