@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from combos.cli.main import main
-from configs import document
+from configs import TARGET, document, provider
 
 READING = (
     ["config", "validate"],
@@ -144,3 +144,31 @@ def test_a_missing_file_that_a_command_names_is_no_reason_to_add_a_provider(tmp_
         assert (done.exit_code, done.stderr) == (1, f"Error: {path} does not exist\n")
     done = CliRunner().invoke(main, ["config", "validate"], env={"COMBOS_CONFIG": path})
     assert done.stderr == f"Error: {path} does not exist\nTry: ocx provider add openai\n"
+
+
+def test_every_setting_of_the_file_is_shown_with_its_origin_and_no_secret(tmp_path: Path) -> None:
+    made = document(
+        port=10200,
+        apiKeys=["canary-of-an-admission-key"],
+        providers={
+            "alpha": provider(headers={"x-canary": "canary-value"}, apiKey="canary-of-a-key"),
+            "b.c": provider(),
+        },
+        combos={"main": {"targets": [TARGET], "strategy": "random"}},
+        disabledModels=["alpha/x", "alpha/y"],
+    )
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(made))
+    done = CliRunner().invoke(main, ["config", "show", "--origin", "--json", "--config", str(path)])
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(done.stdout)["settings"]}
+    assert rows["port"] == ("10200", "file")
+    assert rows["hostname"] == ('"127.0.0.1"', "default")
+    assert rows["disabledModels"] == ('["alpha/x", "alpha/y"]', "file")
+    assert rows["combos.main.targets[0].model"] == ('"m1"', "file")
+    assert rows["combos.main.strategy"] == ('"random"', "file")
+    assert rows["providers.alpha.headers.x-canary"] == ('"****"', "file")
+    assert rows["providers.alpha.apiKey"] == ("cana****-key", "file")
+    assert rows['providers["b.c"].adapter'][1] == "file"
+    assert {"apiKeys", "providers.alpha.baseUrl"} <= set(rows)
+    assert "canary-of" not in done.output
+    assert "canary-value" not in done.output

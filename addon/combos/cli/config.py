@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from combos.cli.grammar import Group
 from combos.cli.output import Failed, emit_json, refusals, say, table
 from combos.core.config import AuthMode, Config, ProviderConfig, config_warnings, save_problems
 from combos.core.config_document import key_names
+from combos.core.config_problems import path_of
 from combos.core.config_schema import json_schema
 from combos.core.config_text import parse_config_text
 from combos.core.errors import ConfigError, ConfigProblem
@@ -72,7 +73,9 @@ def validate(file: Path | None, config: str | None, as_json: bool) -> None:
 
 
 @config.command("show")
-@click.option("--origin", is_flag=True, help="Every setting with where its value comes from.")
+@click.option(
+    "--origin", is_flag=True, help="Line by line: what the file says, defaults, keys; with where each is from."
+)
 @json_option
 @config_option
 def show(config: str | None, origin: bool, as_json: bool) -> None:
@@ -110,15 +113,37 @@ def _rows(problems: tuple[ConfigProblem, ...]) -> list[dict[str, str]]:
 
 
 def _origins(found: Config) -> Iterator[tuple[str, str, str]]:
-    """Top-level values from the file or by default, and what every provider's key stands for here."""
-    shown: dict[str, Any] = redacted(found)
+    """All that the file says, top-level values by default, and what every provider's key stands for here."""
+    shown: dict[str, Any] = redacted(found, hinted)
     for name, key in key_names(Config).items():
         value = getattr(found, name)
-        if isinstance(value, str | int | bool | None) and not (value is None and key not in shown):
-            yield key, json.dumps(value), "file" if key in shown else "default"
+        if isinstance(value, str | int | bool) and key not in shown:
+            yield key, json.dumps(value), "default"
+    keys = {path_of(("providers", name, "apiKey")): row for name, row in _key_rows(found)}
+    for path, text in _leaves((), shown):
+        if path not in keys:
+            yield path, text, "file"
+    for path, row in keys.items():
+        yield path, *row
+
+
+def _key_rows(found: Config) -> Iterator[tuple[str, tuple[str, str]]]:
     for name, provider in found.providers.items():
         if provider.auth_mode in (AuthMode.KEY, AuthMode.OAUTH):
-            yield f"providers.{name}.apiKey", *_key_origin(name, provider)
+            yield name, _key_origin(name, provider)
+
+
+def _leaves(parts: tuple[str | int, ...], value: object) -> Iterator[tuple[str, str]]:
+    """Path and JSON of every value that holds no further names."""
+    if isinstance(value, Mapping) and value:
+        members: Iterable[tuple[str | int, object]] = value.items()
+    elif isinstance(value, list) and any(isinstance(member, Mapping) for member in value):
+        members = enumerate(value)
+    else:
+        yield path_of(parts), json.dumps(value, ensure_ascii=False)
+        return
+    for name, member in members:
+        yield from _leaves((*parts, name), member)
 
 
 def _key_origin(name: str, provider: ProviderConfig) -> tuple[str, str]:
