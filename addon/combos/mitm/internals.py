@@ -74,6 +74,7 @@ from mitmproxy.proxy.layers.http._hooks import (
 # `Http2Server.h2_conn.stream_buffers`: stream id → what the client's flow-control window does not admit yet.
 # `Http2Server.is_closed`: the stream or its whole connection was ended by either side.
 from mitmproxy.proxy.layers.http._http2 import Http2Server
+from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.proxy.server import ConnectionHandler, TimeoutWatchdog
 
 # `create_task(name, keep_ref)` keeps a reference and gives the task the name that mitmproxy's own debugging shows.
@@ -123,6 +124,7 @@ __all__ = [
     "keep_client_open",
     "lazy_unless_chosen",
     "listen_addresses",
+    "listening_modes",
     "made_headers",
     "made_request",
     "made_response",
@@ -280,6 +282,16 @@ def listen_addresses() -> tuple[tuple[str, int], ...]:
     """
     proxyserver = ctx.master.addons.get("proxyserver")
     return () if proxyserver is None else tuple((address[0], address[1]) for address in proxyserver.listen_addrs())
+
+
+def listening_modes() -> tuple[tuple[ProxyMode, tuple[str, int] | None], ...]:
+    """Every mode in use with the host and port where it listens first, None for one that has no port.
+
+    Relied upon: iterating `proxyserver.servers` gives what runs, each with its `mode` and its `listen_addrs`.
+    """
+    proxyserver = ctx.master.addons.get("proxyserver")
+    servers = () if proxyserver is None else proxyserver.servers
+    return tuple((one.mode, next(((a[0], a[1]) for a in one.listen_addrs), None)) for one in servers)
 
 
 def lazy_unless_chosen() -> None:
