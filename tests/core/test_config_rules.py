@@ -6,6 +6,7 @@ import pytest
 
 from combos.core.config import config_warnings, save_problems
 from combos.core.config_rules import RULES, SAVE_RULES, WARNINGS
+from combos.core.facts import Surface
 from configs import combo, config, document, problems, provider, with_provider
 
 ROW = provider(adapter="jev-decision", baseUrl="https://x.example/systemone", defaultModel="d")
@@ -120,3 +121,17 @@ def test_a_setting_without_effect_is_a_warning(key: str, value: Any) -> None:
 def test_what_is_written_as_it_would_be_anyway_is_no_warning() -> None:
     usual = with_provider(upstreamHttpVersion="auto") | {"port": 10100, "hostname": "127.0.0.1"}
     assert config_warnings(config(usual)) == ()
+
+
+@pytest.mark.parametrize("surface", [surface for surface in Surface if surface is not Surface.GENERATE])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_base_url_that_names_the_endpoint_is_a_warning(surface: Surface, end: str) -> None:
+    made = config(with_provider(baseUrl=f"https://x.example/v1/{surface}{end}"))
+    (found,) = config_warnings(made)
+    assert found.path == "providers.alpha.baseUrl"
+    assert found.message.startswith(f"ends in /{surface}, ")
+
+
+@pytest.mark.parametrize("path", ["", "/v1", "/messages/v1", "/v1/chatcompletions", "/my-messages", "/models-of-mine"])
+def test_a_base_url_that_ends_before_the_endpoint_is_none(path: str) -> None:
+    assert config_warnings(config(with_provider(baseUrl=f"https://x.example{path}"))) == ()

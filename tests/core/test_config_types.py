@@ -73,3 +73,26 @@ def test_numeric_keys_are_not_shown(document: object) -> None:
     found = problems(document)
     assert found
     assert "123456789" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("openai", '; did you mean "openai-responses" or "openai-chat" or "azure-openai"?'),
+        ("Anthropic", '; did you mean "anthropic"?'),
+        ("ollama", '; did you mean "ollama-native"?'),
+        ("openai-caht", '; did you mean "openai-chat"?'),
+        ("o", ""),
+        ("sk-canary", ""),
+    ],
+)
+def test_a_wrong_word_is_answered_with_those_that_may_be_meant(written: str, meant: str) -> None:
+    said = problems(with_provider(adapter=written))["providers.alpha.adapter"]
+    assert said.partition(", got a string")[2] == meant
+
+
+@pytest.mark.parametrize(
+    ("key", "got"), [("", "an empty string"), ("k" * 9_000, "9000 characters"), (0, "a number"), (True, "true")]
+)
+def test_a_length_is_not_taken_for_a_value(key: object, got: str) -> None:
+    assert problems(with_provider(apiKey=key))["providers.alpha.apiKey"].endswith(f", got {got}")

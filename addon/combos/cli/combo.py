@@ -11,9 +11,7 @@ from combos.cli.combo_decisions import discover, template, test_decision
 from combos.cli.combo_flags import changes_of, check_strategy, combo_options, flag_of, targets_of, with_last_resort
 from combos.cli.files import complete_combos, config_option, dry_run_option, existing, json_option, store_of, yes_option
 from combos.cli.grammar import Group
-from combos.cli.output import confirm, emit_json, refusals, say
-from combos.core.config import config_warnings
-from combos.core.config_problems import path_of
+from combos.cli.output import confirm, emit_json, refusals, say, say_warnings
 from combos.core.config_types import near_miss
 
 # Fields that a new list of targets takes back to their default unless they are given again.
@@ -159,8 +157,5 @@ def _report(
     for key in lost:
         if key not in put.clear:
             say(f"{key} went back to its default: give {flag_of(key)} again, or leave out --targets to keep it.")
-    place = path_of(("combos", put.id))
-    for warning in dict.fromkeys(config_warnings(stored.config)):
-        if warning.path.startswith(f"{place}."):
-            say(f"Warning: {warning}")
+    say_warnings(stored.config, "combos", put.id)
     say(f"Would save combo {put.id}; nothing was written." if dry_run else f"Saved combo {put.id}.")

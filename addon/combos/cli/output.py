@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from combos.admin.refusal import Kind, RefusalError
+from combos.core.config import Config, config_warnings
+from combos.core.config_problems import path_of
 
 
 def emit_json(data: object, *, pretty: bool = False) -> None:
@@ -21,6 +23,14 @@ def emit_json(data: object, *, pretty: bool = False) -> None:
 def say(message: str) -> None:
     """A message: what was done, a warning, a hint."""
     click.echo(message, err=True)
+
+
+def say_warnings(config: Config, group: str, name: str) -> None:
+    """What is odd about one combo or provider."""
+    place = f"{path_of((group, name))}."
+    for warning in dict.fromkeys(config_warnings(config)):
+        if warning.path.startswith(place):
+            say(f"Warning: {warning}")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

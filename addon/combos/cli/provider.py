@@ -26,7 +26,7 @@ from combos.cli.files import (
     yes_option,
 )
 from combos.cli.grammar import Group
-from combos.cli.output import Failed, confirm, emit_json, refusals, say, table
+from combos.cli.output import Failed, confirm, emit_json, refusals, say, say_warnings, table
 from combos.cli.provider_test import test_provider
 from combos.core.config import Adapter, AuthMode, Config, ProviderConfig
 from combos.core.config_provider import KeyTransport
@@ -172,6 +172,7 @@ def edit(name: str, config: str | None, as_json: bool, dry_run: bool, **flags: A
         emit_json({"action": "changed", "provider": name} | ({"dryRun": True} if dry_run else {}))
     else:
         emit_json({"name": name, **redacted(stored.config.providers[name], hinted)}, pretty=True)
+    say_warnings(stored.config, "providers", name)
     say(f"{'Would have ' if dry_run else ''}changed provider {name}.".capitalize())
 
 
@@ -304,6 +305,7 @@ def _report_added(
         emit_json(shown | ({"dryRun": True} if dry_run else {}))
     else:
         emit_json({"name": name, **redacted(row, hinted)}, pretty=True)
+    say_warnings(config, "providers", name)
     say(f"{'Would have ' if dry_run else ''}{action} provider {name}.".capitalize())
     variables = _variables(name, row, chosen)
     if variables:

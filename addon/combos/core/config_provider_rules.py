@@ -10,6 +10,7 @@ from combos.core.config_provider import Adapter, AuthMode, ProviderConfig
 from combos.core.config_view import ConfigView
 from combos.core.destinations import base_url_fault, decision_url_fault, proxy_url_fault
 from combos.core.errors import ConfigProblem
+from combos.core.facts import Surface
 from combos.core.limits import ACCOUNTS_MAX, HEADER_VALUE_MAX, HEADERS_MAX
 from combos.core.names import COMBO_NAMESPACE, RESERVED_PROVIDER_NAMES, is_combo_id, is_provider_name, is_reserved_alias
 from combos.core.secrets import secret_fault
@@ -62,6 +63,15 @@ def destinations(view: ConfigView) -> Iterator[ConfigProblem]:
         proxy = proxy_url_fault(row.proxy) if row.proxy is not None else None
         if proxy:
             yield problem(("providers", name, "proxy"), proxy)
+
+
+def base_urls(view: ConfigView) -> Iterator[ConfigProblem]:
+    """A base URL ends before the path of the endpoint, such as `/chat/completions`, which is added to it."""
+    for name, row in view.providers.items():
+        path = row.base_url.rstrip("/")
+        end = next((f"/{surface}" for surface in Surface if path.endswith(f"/{surface}")), None)
+        if end is not None and row.adapter is not Adapter.JEV_DECISION:
+            yield problem(("providers", name, "baseUrl"), f"ends in {end}, to which the endpoint's path is added again")
 
 
 def headers(view: ConfigView) -> Iterator[ConfigProblem]:

@@ -14,6 +14,7 @@ from combos.core.config_problems import problem
 from combos.core.config_provider_rules import (
     accounts,
     authentication,
+    base_urls,
     destinations,
     headers,
     keys,
@@ -116,6 +117,7 @@ SAVE_RULES: tuple[tuple[str, Rule], ...] = (
 )
 
 WARNINGS: tuple[tuple[str, Rule], ...] = (
+    ("base URLs", base_urls),
     ("configured targets", configured_targets),
     ("effective budgets", effective_budgets),
     ("idle settings", idle_settings),

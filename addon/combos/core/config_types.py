@@ -114,6 +114,15 @@ def near_miss(word: str, known: list[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
+def _meant(word: str, words: list[str]) -> str:
+    """As `near_miss`; a word that several of the list begin with or hold stands for all of them."""
+    part = word.strip().lower()
+    longer = [known for known in words if len(part) > 2 and part in known]
+    if not longer:
+        return near_miss(part, words)
+    return f"; did you mean {' or '.join(f'"{known}"' for known in longer)}?"
+
+
 class ValueCheck:
     """Annotation of a value that is checked by one function and described by one JSON schema."""
 
@@ -187,7 +196,8 @@ class TextOf(ValueCheck):
         if not isinstance(value, str):
             raise refusal(f"must be a string, got {kind_of(value)}")
         if not self.low <= len(value) <= self.high:
-            raise refusal(f"must be a string of {self.low} to {self.high} characters, got {len(value)}")
+            got = f"{len(value)} characters" if value else "an empty string"
+            raise refusal(f"must be a string of {self.low} to {self.high} characters, got {got}")
         if (_CONTROL_BUT_LAYOUT if self.layout else CONTROL).search(value):
             raise refusal("must not hold control characters" + (" except tabs and line breaks" if self.layout else ""))
         return value
@@ -263,7 +273,7 @@ class OneOf(ValueCheck):
         word = dict(self.synonyms).get(value, value) if isinstance(value, str) else value
         if isinstance(word, str) and word in words:
             return self.enum(word)
-        near = near_miss(word, words) if isinstance(word, str) else ""
+        near = _meant(word, words) if isinstance(word, str) else ""
         raise refusal(f"must be one of {', '.join(words)}, got {kind_of(value)}{near}")
 
     def schema(self) -> dict[str, Any]:

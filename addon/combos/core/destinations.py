@@ -141,7 +141,6 @@ def split_url(url: str) -> SplitResult | str:
         return "holds a character that a URL cannot hold, or an unfilled {placeholder}"
     try:
         parts = urlsplit(url)
-        port = parts.port
     except ValueError:
         return "is not a URL"
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -150,13 +149,18 @@ def split_url(url: str) -> SplitResult | str:
         return "must not hold a user name or password"
     if "?" in url or "#" in url:
         return "must not have a query or a fragment"
-    return _host_fault(parts, port) or parts
+    return _port_fault(parts) or _host_fault(parts.hostname or "") or parts
 
 
-def _host_fault(parts: SplitResult, port: int | None) -> str | None:
-    host = parts.hostname or ""
-    if port == 0 or parts.netloc.endswith(":"):
-        return "has no valid port"
+def _port_fault(parts: SplitResult) -> str | None:
+    try:
+        is_valid = parts.port != 0 and not parts.netloc.endswith(":")
+    except ValueError:
+        is_valid = False
+    return None if is_valid else "must have a port from 1 to 65535, or none"
+
+
+def _host_fault(host: str) -> str | None:
     if literal_address(host) is not None:
         return None
     if _NUMERIC_HOST.fullmatch(host.rstrip(".")):
