@@ -1,6 +1,8 @@
 """Layers import downwards only, and the pure ones know no clock, no randomness, no environment and no event loop."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +124,26 @@ def test_only_the_mitm_layer_imports_mitmproxy() -> None:
         and any(n.split(".")[0] == "mitmproxy" for n in imported(parse(path)))
     ]
     assert not wrong
+
+
+def test_what_is_imported_is_declared() -> None:
+    """A library that comes with another one today may be gone with its next version."""
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["project"]
+    wanted = (*project["dependencies"], *project["optional-dependencies"]["redis"])
+    declared = {re.match(r"[\w.-]+", row)[0].lower().replace("-", "_") for row in wanted}  # type: ignore[index]
+    known = declared | {"combos", "backports", "pydantic_core"} | _standard_library()  # the last is pydantic's own half
+    wrong = [
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in PACKAGE.rglob("*.py")
+        for name in imported(parse(path))
+        if name.split(".")[0] not in known | {"compression"}  # of Python 3.14
+    ]
+    assert not wrong
+
+
+def test_the_mode_of_files_is_said_once() -> None:
+    written = [path.name for path in PACKAGE.rglob("*.py") if "0o600" in path.read_text()]
+    assert written == ["regular_file.py"]
 
 
 def test_the_entry_files_folder_holds_nothing_that_could_shadow_a_module() -> None:

@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from combos.admin.atomic import PRIVATE, sync_folder
+from combos.admin.atomic import sync_folder
+from combos.admin.regular_file import PRIVATE
 
 VARIABLE = "COMBOS_ADMIN_TOKEN"
 FILE_NAME = "admin-api-token"

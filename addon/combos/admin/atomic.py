@@ -8,7 +8,8 @@ import os
 import secrets
 from pathlib import Path
 
-PRIVATE = 0o600
+from combos.admin.regular_file import PRIVATE
+
 BACKUP_SUFFIX = ".bak"
 
 

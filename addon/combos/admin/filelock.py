@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from combos.admin.regular_file import PRIVATE
+
 LOCK_NAME = "config.lock"
 WAIT_S = 10.0  # a writer holds the lock for milliseconds; longer means that somebody hangs
 _POLL_S = 0.002
@@ -33,7 +35,7 @@ def locked(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE)
     except OSError as error:
         is_link = error.errno == errno.ELOOP
         reason = "it is a symbolic link; remove it" if is_link else error.strerror

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 PRIVATE = 0o600
+"""Mode of every file that is made here."""
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:

@@ -11,8 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from combos.admin.atomic import PRIVATE
-from combos.admin.regular_file import open_regular
+from combos.admin.regular_file import PRIVATE, open_regular
 from combos.core.destinations import classify_host
 
 RUNTIME_NAME = "runtime-port.json"
