@@ -5,6 +5,7 @@ Data and look-ups only (functional spec, "What happens when a target fails"). St
 
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from combos.core.facts import Scope
 
@@ -135,7 +136,7 @@ TYPE_AS_CODE: tuple[tuple[str, str], ...] = (
 
 # Every failure is looked up some twenty times. Of a code or type that is listed twice the first row counts.
 _ROW_OF = {code: row for row in reversed(CODE_ROWS) for code in row.codes}
-_CODE_OF_TYPE = dict(reversed(TYPE_AS_CODE))
+_CODE_OF_TYPE = MappingProxyType(dict(reversed(TYPE_AS_CODE)))
 
 
 def code_row(code: str) -> CodeRow | None:
