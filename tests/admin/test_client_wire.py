@@ -58,6 +58,16 @@ def test_what_goes_out_together_is_one_write() -> None:
     assert wire.keeps
 
 
+@pytest.mark.parametrize(("given", "shown"), [(b"", b"Service Unavailable"), (b"Own Words", b"Own Words")])
+def test_a_status_has_words_after_it(given: bytes, shown: bytes) -> None:
+    request = Request()
+    wire = wire_of(request)
+    wire.head(503, given, [LENGTH], bodiless=False)
+    wire.flush()
+    assert request.transport is not None
+    assert b"".join(request.transport.sent).startswith(b"HTTP/1.1 503 " + shown + b"\r\n")
+
+
 def test_chunks() -> None:
     request = Request()
     wire = wire_of(request)

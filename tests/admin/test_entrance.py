@@ -186,3 +186,30 @@ async def test_pipelined_requests_are_answered_in_order_whoever_answers_them(tmp
         places = [said.find(mark) for mark in marks]
         assert -1 not in places
         assert places == sorted(places)
+
+
+REFUSED = {
+    "/v1/chat/completions": {"error"},
+    "/v1/responses": {"error"},
+    "/v1/messages": {"type", "error"},
+    "/v1/messages/count_tokens": {"type", "error"},
+    "/v1beta/models/m:generateContent": {"error"},
+    "/v1/models": {"error"},
+}
+
+
+@pytest.mark.parametrize(("path", "members"), REFUSED.items())
+async def test_refusals_have_the_form_of_their_dialect(tmp_path: Path, path: str, members: set[str]) -> None:
+    async with listening(tmp_path, Echo()) as (_, port):
+        answer = await ask(port, "POST", path, [(b"Host", b"evil.test")])
+    assert answer.status == 403
+    said = answer.json()
+    assert set(said) == members
+    assert ("status" in said["error"]) == ("generateContent" in path)
+    assert ("param" in said["error"]) == path.endswith(("/chat/completions", "/models"))
+
+
+async def test_a_refused_list_has_the_form_of_who_asks(tmp_path: Path) -> None:
+    async with listening(tmp_path, Echo()) as (_, port):
+        fields = [(b"Host", b"evil.test"), (b"anthropic-version", b"2023-06-01")]
+        assert (await ask(port, "GET", "/v1/models", fields)).json()["type"] == "error"

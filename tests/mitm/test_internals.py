@@ -82,7 +82,7 @@ def test_messages_made_without_checks_are_the_same_as_those_made_with_them() -> 
 
 def test_responses_made_without_checks_are_the_same_as_those_made_with_them() -> None:
     lean = made_response(201, made_headers([(b"x-a", b"1")]), 3.5)
-    full = Response(b"HTTP/1.1", 201, b"", Headers([(b"x-a", b"1")]), None, None, 3.5, None)
+    full = Response(b"HTTP/1.1", 201, b"Created", Headers([(b"x-a", b"1")]), None, None, 3.5, None)
     assert vars(lean).keys() == vars(full).keys()
     assert vars(lean.data) == vars(full.data)
     lean.content = b"hello"

@@ -17,6 +17,8 @@ from combos.admin.openapi import Route, describe
 from combos.admin.parts import Parts
 from combos.admin.runtime_file import RuntimeFile
 from combos.admin.table import table
+from combos.admin.unreadable import answer_in_json
+from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.secrets import Secret, resolve_secret
 
 logger = logging.getLogger(__name__)
@@ -24,7 +26,6 @@ logger = logging.getLogger(__name__)
 BODY_MAX = 2 * 1024 * 1024
 _SHUTDOWN_S = 1.0
 _WAITING_ROOM = 1_024  # connections that come while the loop is busy: those beyond are held up for seconds, or reset
-_LINE_MAX = 64 * 1024  # bytes of a header field: login tokens of some vendors have several KiB
 
 
 class PortInUseError(Exception):
@@ -84,8 +85,8 @@ class AdminServer:
             shutdown_timeout=_SHUTDOWN_S,
             handler_cancellation=self._models is not None,  # a client that leaves ends what is done for it
             auto_decompress=False,  # what a body may decompress to is bounded where it is read
-            max_line_size=_LINE_MAX,
-            max_field_size=_LINE_MAX,
+            max_line_size=INBOUND_HEAD_MAX,
+            max_field_size=INBOUND_HEAD_MAX,
         )
         await runner.setup()
         self._admit_models(runner)
@@ -102,9 +103,12 @@ class AdminServer:
         return self.address
 
     def _admit_models(self, runner: web.AppRunner) -> None:
-        """Put the entrance before the application."""
+        """Put the entrance before the application, and say of what cannot be read no more than that."""
         server = runner.server
-        if server is not None and self._models is not None:
+        if server is None:
+            return
+        answer_in_json(server)
+        if self._models is not None:
             server.request_handler = Entrance(self._models, server.request_handler, self._gate).handle
 
     def renew(self) -> None:

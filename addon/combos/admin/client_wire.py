@@ -12,6 +12,7 @@ from aiohttp.http import HttpVersion10
 
 from combos.core.facts import Headers
 from combos.upstream.writes import Writes
+from combos.wire.reasons import reason_of
 
 _CHUNKED = b"chunked"
 _BREAKS = re.compile(rb"[\r\n\0]")
@@ -46,6 +47,7 @@ class ClientWire:
         self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
         if not (bodiless or self._chunked or b"content-length" in framing):
             self.keeps = False
+        reason = reason or reason_of(status)
         # Other addons make answers too: what would break a line of the head is left out of it.
         lines = [b"HTTP/1.1 %d %b" % (status, reason), *(b"%b: %b" % field for field in (*fields, *self._more))]
         if _BREAKS.search(b"".join(lines)):

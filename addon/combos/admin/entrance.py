@@ -16,7 +16,7 @@ from yarl import URL
 from combos.admin.auth import Gate, is_own_host
 from combos.admin.client_wire import ClientWire
 from combos.core.errors import ProxyError, bad_request, forbidden
-from combos.core.facts import Dialect
+from combos.core.facts import Dialect, Surface
 from combos.upstream.writes import Writes
 from combos.wire.errors import render
 from combos.wire.request import surface_of
@@ -174,10 +174,18 @@ def _go_on(request: web.BaseRequest) -> None:
 
 def _refuse(request: web.BaseRequest, wire: ClientWire, error: ProxyError, *, keeps: bool = True) -> None:
     wire.keeps &= keeps
-    headers, body = render(error, Dialect.CHAT)
+    headers, body = render(error, _dialect(request))
     bodiless = request.method == "HEAD"
     wire.head(error.status, b"", (*headers, (b"content-length", b"%d" % len(body))), bodiless=bodiless)
     if not bodiless:
         wire.chunk(body)
     wire.end()
     wire.flush()
+
+
+def _dialect(request: web.BaseRequest) -> Dialect:
+    """Whose client asks, as far as path and header fields tell."""
+    surface = surface_of(_target(request)[0])
+    if surface is not None and surface[1] is not Surface.MODELS:
+        return surface[0]
+    return Dialect.MESSAGES if "anthropic-version" in request.headers else Dialect.CHAT

@@ -83,6 +83,8 @@ from mitmproxy.utils.asyncio_utils import create_task
 # Parses `body_size_limit` ("3m") into bytes.
 from mitmproxy.utils.human import parse_size
 
+from combos.wire.reasons import reason_of
+
 __all__ = [
     "AddonManager",
     "CloseConnection",
@@ -263,7 +265,7 @@ def made_response(status: int, headers: Headers, now: float) -> Response:
         # HTTP/1.1 also for an HTTP/2 client: mitmproxy then puts the header names into lower case without a log line.
         http_version=b"HTTP/1.1",
         status_code=status,
-        reason=b"",
+        reason=reason_of(status),
         headers=headers,
         content=None,
         trailers=None,

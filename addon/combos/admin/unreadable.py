@@ -1,0 +1,55 @@
+"""What a client at the listener gets whose request could not be read, or whose answer could not be made.
+
+The HTTP server by itself quotes what it stumbled over, which may be a key, in plain text and in its log. Nothing of
+such a request is known, its path neither, so that the answer has the form of Chat Completions.
+"""
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+
+from combos.core.errors import ProxyError, bad_request, head_too_large, internal_failure
+from combos.core.facts import Dialect
+from combos.core.limits import INBOUND_HEAD_MAX
+from combos.wire.errors import render
+
+
+def answer_in_json(server: web.Server) -> None:
+    """Have the connections of a server that has none yet answer so.
+
+    Relied upon: `Server` has no slots, and is called for every connection with what it keeps in `_loop` and `_kwargs`.
+    """
+    server.__class__ = _Server
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Connection(web.RequestHandler):
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - the base class's signature
+    ) -> web.StreamResponse:
+        """The answer, after which the connection is closed. ConnectionError: another one was begun already."""
+        told = None if isinstance(exc, HttpProcessingError) else exc  # the text of such an exception quotes
+        super().handle_error(request, status, told)
+        error = _error(status, exc)
+        fields, body = render(error, Dialect.CHAT)
+        headers = {name.decode(): value.decode() for name, value in fields}
+        answer = web.Response(status=error.status, body=body, headers={**headers, "Server": "combos"})
+        answer.force_close()
+        return answer
+
+
+def _error(status: int, exc: BaseException | None) -> ProxyError:
+    if isinstance(exc, LineTooLong):
+        return head_too_large(INBOUND_HEAD_MAX)
+    if status < 500:
+        return bad_request("The request is not HTTP as it is understood here")
+    return internal_failure()
