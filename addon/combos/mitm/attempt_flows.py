@@ -24,7 +24,7 @@ from yarl import URL
 from combos.core.facts import Headers
 from combos.engine.commands import OutboundRequest, Send
 from combos.mitm.hooks import fire
-from combos.mitm.internals import made_request, made_response
+from combos.mitm.internals import made_headers, made_request, made_response
 
 MASK = b"****"
 _ATTRIBUTE = "combos_attempt"
@@ -69,7 +69,7 @@ def _make_request(outgoing: Outgoing) -> http.Request:
         outgoing.request.method.encode(),
         url.raw_path_qs.encode(),
         b"HTTP/1.1",
-        http.Headers(shown),
+        made_headers(shown),
         outgoing.request.body,
         time.time(),
         scheme=url.scheme.encode(),
@@ -139,7 +139,7 @@ class AttemptFlow:
     def head(self, status: int, headers: Headers) -> None:
         """Note the head of the target's answer."""
         if self.flow.response is None:
-            self.flow.response = made_response(status, http.Headers(headers), time.time())
+            self.flow.response = made_response(status, made_headers(headers), time.time())
             self.flow.response.data.content = b""
 
     def body(self, data: bytes) -> None:
