@@ -146,6 +146,32 @@ async def test_a_put_that_is_refused(api: Stage, body: bytes, code: str, text: s
         refusal = assert_refused((answer.status, await answer.json()), 400, code)
     assert text in refusal["error"]
     assert api.path.read_bytes() == before
+    if code not in ("invalid_json", "not_an_object"):
+        first = refusal["problems"][0]
+        assert refusal["error"].replace(":", "").endswith(first["message"].replace(":", "")), "the first is the error"
+        assert first["path"].split(".")[0] in ("id", "combo", "renameFrom", "renamefrom", "combos", 'combos["-x"]')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "at"),
+    [
+        ("DELETE", "/api/combos", None, "id"),
+        ("POST", "/api/combos/dry-run", {}, "id"),
+        ("PUT", "/api/combos", {"id": "x", "combo": {}, "dryRun": 1}, "dryRun"),
+        ("PUT", "/api/combos", {"id": "x", "combo": {}, "clear": ["nope"]}, "clear"),
+        ("POST", "/api/providers", {"name": "x", "provider": 1}, "provider"),
+        ("PUT", "/api/disabled-models", {}, "disabledModels"),
+        ("GET", "/api/logs?limit=x", None, "limit"),
+        ("GET", "/api/usage?since=x", None, "since"),
+    ],
+)
+async def test_the_field_or_parameter_at_fault_is_named(
+    api: Stage, method: str, path: str, body: object, at: str
+) -> None:
+    status, refusal = await api.call(method, path, body)
+    assert status == 400
+    assert [row["path"] for row in refusal["problems"]] == [at]
+    assert refusal["problems"][0]["message"] in refusal["error"]
 
 
 async def test_every_problem_is_named_and_the_first_is_the_error(api: Stage) -> None:

@@ -1,5 +1,6 @@
 """What lies where the configuration is expected and is none: every command that reads it says so, at once."""
 
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -78,6 +79,16 @@ def test_without_a_home_directory_it_is_said_what_to_set(command: list[str], mon
     done = CliRunner().invoke(main, command, env=unset, prog_name="ocx")
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
     assert "set HOME or COMBOS_HOME" in done.stderr
+
+
+def test_a_template_that_could_not_be_stored_is_not_printed(tmp_path: Path) -> None:
+    for row, arguments in itertools.product(({}, {"openai": provider(models=["other"])}), ([], ["--json"], ["--save"])):
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps(document(providers={"alpha": provider(), **row})))
+        done = CliRunner().invoke(main, ["combo", "jev-auto", *arguments, "--config", str(path)])
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "none of its targets can be used here: openai/gpt-" in done.stderr
+        assert "jev-auto" not in json.loads(path.read_text())["combos"]
 
 
 NEEDING = (

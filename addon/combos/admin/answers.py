@@ -99,5 +99,5 @@ def query_of(request: web.Request, name: str) -> str:
     """A parameter of the query that must be there. Raises `RefusalError`."""
     value = request.query.get(name, "")
     if not value:
-        raise invalid(f"the query parameter {name} is required", f"{name}_missing")
+        raise invalid(f"the query parameter {name} is required", f"{name}_missing", at=name)
     return value

@@ -48,7 +48,7 @@ def put_combo(document: Document, put: ComboPut) -> Edit[dict[str, Any]]:
     combos = document.get("combos", {})
     old_id = put.id if put.rename_from is None else _rename_source(combos, put)
     if not isinstance(put.combo, dict):
-        raise invalid("combo must be an object", "combo_missing")
+        raise invalid("combo must be an object", "combo_missing", at="combo")
     old = combos.get(old_id, {})
     sent = without_row_keys(put.combo)
     _refuse_unknown(put.id, sent, old)
@@ -100,13 +100,15 @@ def unknown_combo(document: Mapping[str, Any], combo_id: str) -> Exception:
 def _rename_source(combos: Mapping[str, Any], put: ComboPut) -> str:
     source = put.rename_from
     if not source:
-        raise invalid("renameFrom must not be empty", "rename_invalid")
+        raise invalid("renameFrom must not be empty", "rename_invalid", at="renameFrom")
     if source == put.id:
-        raise invalid("renameFrom must differ from id", "rename_invalid")
+        raise invalid("renameFrom must differ from id", "rename_invalid", at="renameFrom")
     if source not in combos:
-        raise invalid(f"renameFrom names no configured combo{near_miss(source, list(combos))}", "rename_unknown")
+        raise invalid(
+            f"renameFrom names no configured combo{near_miss(source, list(combos))}", "rename_unknown", at="renameFrom"
+        )
     if put.id in combos:
-        raise invalid(f"combo {put.id} exists already", "rename_taken")
+        raise invalid(f"combo {put.id} exists already", "rename_taken", at="id")
     return source
 
 

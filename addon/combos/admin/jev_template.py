@@ -36,10 +36,15 @@ def save_template(document: Document, provider: str | None) -> Edit[dict[str, An
     existing = row["existing"]
     if existing is not None:
         raise conflict(f"combo {existing} has the id or alias {row['id']} already", "template_exists", combo=existing)
+    check_targets(row)
+    return put_combo(document, ComboPut(row["id"], row["combo"]))
+
+
+def check_targets(row: dict[str, Any]) -> None:
+    """Raises `RefusalError` for a template that could not be stored as it is: a combo has a target."""
     if not row["combo"]["targets"]:
         message = f"none of its targets can be used here: {', '.join(row['missing'])}"
         raise invalid(message, "template_without_targets")
-    return put_combo(document, ComboPut(row["id"], row["combo"]))
 
 
 def _check_row(registry: Registry, provider: str) -> None:

@@ -25,7 +25,7 @@ def add_provider(
     """Add a provider; `replace` allows one that exists. The result is the row as stored. Raises `RefusalError`."""
     providers = document.setdefault("providers", {})
     if not isinstance(provider, dict):
-        raise invalid("provider must be an object", "provider_missing")
+        raise invalid("provider must be an object", "provider_missing", at="provider")
     if name in providers and not replace:
         raise conflict(f"provider {name} exists already", "provider_exists")
     if name in document.get("combos", {}):
@@ -78,7 +78,7 @@ def set_default_provider(document: Document, name: str) -> Edit[str]:
 def set_disabled_models(document: Document, models: object) -> Edit[list[Any]]:
     """Replace the list of models that are hidden from model lists."""
     if not isinstance(models, list):
-        raise invalid("disabledModels must be an array of model ids", "disabled_models_missing")
+        raise invalid("disabledModels must be an array of model ids", "disabled_models_missing", at="disabledModels")
     unique = [model for index, model in enumerate(models) if model not in models[:index]]
     document["disabledModels"] = unique
     if not unique:

@@ -37,8 +37,12 @@ class RefusalError(Exception):
         self.extra = dict(extra or {})
 
 
-def invalid(message: str, code: str = "invalid_request", problems: tuple[ConfigProblem, ...] = ()) -> RefusalError:
-    """The request itself is wrong."""
+def invalid(
+    message: str, code: str = "invalid_request", problems: tuple[ConfigProblem, ...] = (), at: str = ""
+) -> RefusalError:
+    """The request itself is wrong. `at`: the field or parameter at fault, where `problems` do not say more."""
+    if at and not problems:
+        problems = (ConfigProblem(at, message.removeprefix(f"{at} ")),)
     return RefusalError(Kind.INVALID, code, message, problems)
 
 

@@ -112,18 +112,18 @@ class ComboRoutes:
 
 
 def _missing() -> str:
-    raise invalid("give the id or the model of a combo", "id_missing")
+    raise invalid("give the id or the model of a combo", "id_missing", at="id")
 
 
 def _put_of(body: dict[str, Any]) -> tuple[ComboPut, bool]:
     """The body of a PUT, faults named one by one. Whether `combo` is an object is judged after the rename."""
     combo_id, rename_from, is_dry_run = body.get("id"), body.get("renameFrom"), body.get("dryRun", False)
     if not isinstance(combo_id, str) or not combo_id:
-        raise invalid("id is required and must be a string", "id_missing")
+        raise invalid("id is required and must be a string", "id_missing", at="id")
     if rename_from is not None and not isinstance(rename_from, str):
-        raise invalid("renameFrom must be a string", "rename_invalid")
+        raise invalid("renameFrom must be a string", "rename_invalid", at="renameFrom")
     if not isinstance(is_dry_run, bool):
-        raise invalid("dryRun must be true or false", "invalid_request")
+        raise invalid("dryRun must be true or false", "invalid_request", at="dryRun")
     known = [str(field.alias) for field in ComboPutBody.model_fields.values()]
     extra = tuple(problem((key,), f"is not expected here{near_miss(key, known)}") for key in body if key not in known)
     if extra:
@@ -136,5 +136,7 @@ def _cleared(names: object) -> frozenset[str]:
     if names is None:
         return frozenset()
     if not isinstance(names, list) or not all(name in KEPT for name in names):
-        raise invalid(f"clear must be a list of fields that are kept otherwise: {', '.join(KEPT)}", "invalid_request")
+        raise invalid(
+            f"clear must be a list of fields that are kept otherwise: {', '.join(KEPT)}", "invalid_request", at="clear"
+        )
     return frozenset(names)

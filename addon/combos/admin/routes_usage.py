@@ -111,7 +111,7 @@ class UsageRoutes:
         start, end = parse_instant(since or ""), parse_instant(until or "")
         if start is None or end is None or start > end:
             message = "since and until go together: epoch milliseconds or ISO dates with a zone, since before until"
-            raise invalid(message, "window_invalid")
+            raise invalid(message, "window_invalid", at="since")
         return wanted, Window(start, end)
 
     async def _read(self, read: Read) -> web.Response:
@@ -141,5 +141,5 @@ def _number(request: web.Request, name: str, default: int) -> int:
     if not text:
         return default
     if not text.isascii() or not text.isdecimal() or len(text) > 15:
-        raise invalid(f"{name} must be a whole number", f"{name}_invalid")
+        raise invalid(f"{name} must be a whole number", f"{name}_invalid", at=name)
     return int(text)

@@ -8,7 +8,7 @@ import click
 
 from combos.admin.combo_edits import unknown_combo
 from combos.admin.discover_offline import discover_offline
-from combos.admin.jev_template import save_template, template_of
+from combos.admin.jev_template import check_targets, save_template, template_of
 from combos.cli.files import complete_combos, config_option, existing, json_option, located, store_of
 from combos.cli.grammar import Command, Whole
 from combos.cli.live import LiveError, find_live
@@ -90,10 +90,12 @@ def template(decision_provider: str | None, save: bool, config: str | None, as_j
     ocx combo jev-auto --decision-provider ollama-tev1 --save
     """
     store = store_of(config) if save else existing(config)
-    with refusals("Try: ocx combo jev-auto --help"):
+    with refusals("Try: ocx combo jev-auto --help", missing="Try: ocx combo discover"):
         row = template_of(store.config(), decision_provider)
         if save:
             row["combo"] = store.edit(lambda document: save_template(document, decision_provider)).result
+    with refusals("Try: ocx provider add openai"):
+        check_targets(row)
     emit_json(row if as_json else row["combo"], pretty=not as_json)
     if row["missing"]:
         say(f"Not configured here, so left out: {', '.join(row['missing'])}.")

@@ -78,7 +78,9 @@ def refusals(hint: str = "", missing: str = "") -> Iterator[None]:
     try:
         yield
     except RefusalError as refusal:
-        shown = [f"  {problem}" for problem in refusal.problems if str(problem) not in refusal.message]
+        said = refusal.problems[:1] if refusal.problems and refusal.problems[0].message in refusal.message else ()
+        more = (problem for problem in refusal.problems if problem not in said)
+        shown = [f"  {problem}" for problem in more if str(problem) not in refusal.message]
         chosen = (missing or hint) if refusal.kind is Kind.NOT_FOUND else hint
         chosen = _FILE_HINTS.get(refusal.code, chosen)
         tail = [chosen] if chosen else []

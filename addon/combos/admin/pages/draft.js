@@ -127,14 +127,13 @@ export async function save(draft) {
 }
 
 function problemsOf(error, id) {
-  const given = error.problems?.length ? error.problems : [{ path: ID_CODES.has(error.code) ? "id" : "", message: error.message }];
+  const given = error.problems?.length ? error.problems : [{ path: "", message: error.message }];
   return given.map(({ path, message }) => ({ path: shortPath(path, id), message }));
 }
 
-const ID_CODES = new Set(["id_missing", "rename_taken", "rename_invalid", "rename_unknown"]);
-
-/** `combos.main.targets[0].weight` → `targets[0].weight`; the combo itself → `id`; other places stay as they are. */
+/** `combos.main.targets[0].weight` → `targets[0].weight`; the combo itself, and its old name, → `id`; other places stay as they are. */
 export function shortPath(path, id) {
+  if (path === "renameFrom") return "id";
   for (const start of [`combos.${id}`, `combos[${JSON.stringify(id)}]`]) {
     if (path === start) return "id";
     if (path.startsWith(`${start}.`)) return path.slice(start.length + 1);
