@@ -346,7 +346,7 @@ async def test_a_login_that_does_not_do(
     assert "hush" not in caplog.text
 
 
-async def test_tls(tmp_path: Path) -> None:
+async def test_tls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     authority = Authority(tmp_path)
     certificate, port = authority.issue("localhost"), free_port()
     files = ("--tls-cert-file", certificate, "--tls-key-file", certificate, "--tls-ca-cert-file", authority.ca_file)
@@ -359,6 +359,7 @@ async def test_tls(tmp_path: Path) -> None:
             a.cool()
             await until(lambda: b.is_cooling)
             await until(lambda: stranger.link._is_lost)
+    assert "out of reach: no connection, TLS fails;" in said(caplog, logging.WARNING)[0]
 
 
 # -- the scripts do what the model of the tests does

@@ -5,12 +5,12 @@ one warning, finding it again one note; what lies between is tried again with gr
 """
 
 import asyncio
-import errno
 import logging
 import os
 import random
 import secrets
 import socket
+import ssl
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
@@ -208,7 +208,9 @@ def _system_reason(error: BaseException | None) -> str:
     while error is not None:
         if isinstance(error, socket.gaierror):
             return ", the name is not known"
-        if isinstance(error, OSError) and error.errno in errno.errorcode:
+        if isinstance(error, ssl.SSLError):  # its numbers are not the system's
+            return ", TLS fails"
+        if isinstance(error, OSError) and error.errno:
             return f", {os.strerror(error.errno).lower()}"
         error = error.__cause__ or error.__context__
     return ""
