@@ -32,7 +32,7 @@ async def test_chunks_arrive_as_they_are_produced(start: Start) -> None:
     async with h1_client(proxy) as client:
         client.send(GET)
         head = await client.head()
-        assert head == b"HTTP/1.1 200 \r\nContent-Type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert head == b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         for number, step in enumerate(steps):
             step.set()
             assert await client.chunk() == b"%d" % number
@@ -72,7 +72,7 @@ async def test_a_whole_response_keeps_the_connection(start: Start) -> None:
         for _ in range(2):
             client.send(GET)
             assert (
-                await client.head() == b"HTTP/1.1 200 \r\nContent-Type: application/json\r\ncontent-length: 7\r\n\r\n"
+                await client.head() == b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\ncontent-length: 7\r\n\r\n"
             )
             assert await client.exactly(7) == b'{"a":1}'
 
@@ -88,7 +88,7 @@ async def test_an_announced_length_is_kept(start: Start) -> None:
     async with h1_client(proxy) as client:
         for _ in range(2):
             client.send(GET)
-            assert await client.head() == b"HTTP/1.1 200 \r\nContent-Length: 6\r\n\r\n"
+            assert await client.head() == b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
             assert await client.exactly(6) == b"abcdef"
 
 
@@ -110,7 +110,7 @@ async def test_an_http10_client_reads_until_close(start: Start) -> None:
     proxy = await start(Answering(greet))
     async with h1_client(proxy) as client:
         client.send(b"GET http://models.test/ours HTTP/1.0\r\n\r\n")
-        assert await client.rest() == b"HTTP/1.1 200 \r\nContent-Type: text/event-stream\r\n\r\nonetwothree"
+        assert await client.rest() == b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nonetwothree"
 
 
 @pytest.mark.parametrize("responder", [greet, whole])
@@ -119,9 +119,9 @@ async def test_head_gets_no_body_and_keeps_the_connection(start: Start, responde
     async with h1_client(proxy) as client:
         for _ in range(2):
             client.send(b"HEAD http://models.test/ours HTTP/1.1\r\nhost: models.test\r\n\r\n")
-            assert (await client.head()).startswith(b"HTTP/1.1 200 \r\nContent-Type: ")
+            assert (await client.head()).startswith(b"HTTP/1.1 200 OK\r\nContent-Type: ")
         client.send(GET)
-        assert (await client.head()).startswith(b"HTTP/1.1 200 \r\n")
+        assert (await client.head()).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 async def test_aiohttp_reads_it_and_reuses_the_connection(start: Start) -> None:
@@ -141,7 +141,7 @@ async def test_inside_connect_and_tls(start: Start) -> None:
     async with tunnel(proxy, "models.test", "http/1.1") as client:
         for _ in range(2):
             client.send(b"GET /ours HTTP/1.1\r\nhost: models.test\r\n\r\n")
-            assert (await client.head()).startswith(b"HTTP/1.1 200 \r\n")
+            assert (await client.head()).startswith(b"HTTP/1.1 200 OK\r\n")
             assert await body_of(client) == b"onetwothree"
 
 
@@ -206,7 +206,7 @@ async def test_origin_form_on_the_proxy_port(start: Start) -> None:
     proxy = await start(Answering(whole))
     async with h1_client(proxy) as client:
         client.send(b"GET /ours HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % proxy.port)
-        assert (await client.head()).startswith(b"HTTP/1.1 200 \r\n")
+        assert (await client.head()).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 async def test_an_eager_connection_to_the_server_changes_nothing(start: Start) -> None:
