@@ -69,15 +69,20 @@ class Turn:
     def __init__(self, *steps: list[Command]) -> None:
         self.record = TurnRecord("combo/main", "main", 0, outcome=Outcome.SUCCESS)
         self.events: list[Event] = []
+        self.is_over = False
         self._steps = list(steps)
 
     def handle(self, event: Event, now: Now) -> list[Command]:
         assert now == NOW
         self.events.append(event)
+        if self.is_over:
+            return []
         if isinstance(event, ClientGone):
             self.record.outcome = Outcome.CANCELLED
             return [Discard(0), AttemptEnded(AttemptRecord(0, "alpha", "m1", 0)), Finish(self.record)]
-        return self._steps.pop(0) if self._steps else []
+        commands = self._steps.pop(0) if self._steps else []
+        self.is_over = any(isinstance(command, Finish) for command in commands)
+        return commands
 
 
 class Answer:
@@ -234,6 +239,31 @@ async def test_a_client_that_leaves_closes_the_exchange() -> None:
         assert run.turn.events[-1] == ClientGone()
         assert run.writer.calls == []
         assert [outcome for outcome, _ in run.finished] == [Outcome.CANCELLED]
+
+
+@pytest.mark.parametrize(
+    ("steps", "call"),
+    [
+        ([[Reply(503, (), b"no"), FINISH]], "respond"),
+        ([[send()], [], [Commit(0, 200, ()), Relay(b"one"), End(), FINISH]], "head"),
+        ([[send()], [], [Commit(0, 200, ()), Relay(b"one"), Relay(b"two"), End(), FINISH]], "chunk"),
+        ([[send()], [], [Commit(0, 200, ()), Relay(b"one"), End(), FINISH]], "end"),
+        ([[send()], [], [Commit(0, 200, ()), Relay(b"one"), Break(b"tail", "reset"), FINISH]], "error"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_client_that_leaves_during_the_last_commands_is_in_the_books(
+    steps: list[list[Command]], call: str
+) -> None:
+    run = Run(Turn(*steps), Upstream(Answer(b"one")))
+
+    async def leaves(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    setattr(run.writer, call, leaves)
+    with pytest.raises(asyncio.CancelledError):
+        await run()
+    assert run.finished == [(Outcome.SUCCESS, False)] or run.finished == [(Outcome.SUCCESS, True)]
 
 
 async def test_nothing_is_left_open_when_the_writer_fails() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
@@ -71,6 +71,7 @@ class Dispatch:
         self._credentials = credentials
         self._dialect = dialect
         self._sources = Sources()
+        self._commands: Iterator[Command] = iter(())
         self._head: tuple[int, Headers] | None = None
         self._annotated = False
         self._over = False
@@ -91,7 +92,8 @@ class Dispatch:
             self._sources.close()
 
     async def _feed(self, event: Event, flow: HTTPFlow, writer: ResponseWriter) -> None:
-        for command in self._turn.handle(event, self._services.now()):
+        self._commands = iter(self._turn.handle(event, self._services.now()))
+        for command in self._commands:
             if self._head is not None:
                 await self._open(writer, command)
                 if isinstance(command, Relay):
@@ -182,8 +184,11 @@ class Dispatch:
             source.limit(idle_ms, total_ms)
 
     def _client_gone(self, flow: HTTPFlow) -> None:
-        """Nothing can be awaited any more: note what is to be noted, everything else is closed by `run`."""
-        for command in self._turn.handle(ClientGone(), self._services.now()):
+        """Nothing can be awaited any more: note what is to be noted, everything else is closed by `run`.
+
+        A turn that has already ended says nothing more: its last word is then among the commands not yet carried out.
+        """
+        for command in (*self._commands, *self._turn.handle(ClientGone(), self._services.now())):
             if isinstance(command, Finish):
                 self._finish(flow, command.record)
 
