@@ -67,6 +67,39 @@ def test_a_clear_also_ends_what_was_cooled_before_it_and_heard_of_later() -> Non
     assert a.cooling() == b.cooling() != {}
 
 
+@pytest.mark.parametrize("back_ms", [61_000, 300_000, 23 * 3_600_000])
+def test_clears_are_shared_after_the_clock_of_the_server_was_set_back(back_ms: int) -> None:
+    """By a fail-over: what was cleared while nobody was connected, and what is cleared afterwards."""
+    server, (a, b) = group()
+    a.cool(0)
+    b.cool(1)
+    settle([a, b])
+    for member in (a, b):
+        member.leave()
+    a.state.clear_cooldowns("main", "alpha/m1")
+    for member in (a, b):
+        member.began_ms += back_ms
+    server.now_ms -= back_ms
+    server.flush()
+    settle([a, b])
+    assert list(a.cooling()) == list(b.cooling()) == ["beta/m2"]
+    a.state.clear_cooldowns("main", "beta/m2")
+    settle([a, b])
+    assert (a.cooling(), b.cooling()) == ({}, {})
+
+
+def test_clears_are_shared_when_the_stamps_of_one_member_are_a_day_ahead() -> None:
+    server, (a, b, c) = group(3)
+    ahead = Register(Stamp(server.now_ms + LIFE_MAX_MS - 60_000, "f" * 16), server.now_ms + 60_000, VALUE)
+    for member in (a, b, c):
+        member.sharing.received(Told(member.epoch, 1, "f" * 16, 1, (), {}, ((CooldownKey(COMBO, "alpha/m1"), ahead),)))
+    server.version = 1
+    assert list(a.cooling()) == list(b.cooling()) == list(c.cooling()) == ["alpha/m1"]
+    a.state.clear_cooldowns()
+    settle([a, b, c])
+    assert (a.cooling(), b.cooling(), c.cooling()) == ({}, {}, {})
+
+
 def test_a_clear_of_all_lets_pool_members_serve_again_everywhere() -> None:
     _, (a, b) = group()
     b.state.pools.pool("alpha", {}).member("key").cooled_until = b.now_ms + 60_000

@@ -66,8 +66,9 @@ class Sharing:
 
     def cleared(self, combo: str | None, target: str | None) -> None:
         """Cooldowns were ended; None stands for all."""
-        stamp, key = self._stamp(), Cleared(combo, target)
-        register: Register = Register(stamp, stamp.at_ms + CLEAR_LIFE_MS, None)
+        key = Cleared(combo, target)
+        # Not from the stamp: that runs ahead of a clock that was set back.
+        register: Register = Register(self._stamp(), self._group_ms() + CLEAR_LIFE_MS, None)
         self._registers.clear(key, register)
         self._tell(key, register)
 
@@ -199,6 +200,9 @@ class Sharing:
 
     def _take(self, key: RegisterKey, register: Register) -> None:
         now_ms = self._group_ms()
+        if isinstance(key, Cleared):
+            # Its end says only how long it is kept. One from before the clock was set back is a clear all the same.
+            register = replace(register, expires_ms=min(register.expires_ms, now_ms + CLEAR_LIFE_MS))
         lasts_ms = register.expires_ms - now_ms
         if register.stamp.at_ms > now_ms + LIFE_MAX_MS or not -GRACE_MS < lasts_ms <= LIFE_MAX_MS:
             return
