@@ -173,18 +173,20 @@ async def test_a_killed_proxy_leaves_nothing_behind_that_sends_all_to_one_target
 ) -> None:
     least = Case(R, combo={"strategy": "least-used"}, alpha=R.answers("a"), beta=R.answers("b"))
     async with stubs(least) as server:
-        document, port = document_of([least], server.url, {}), free_port()
+        document, ports = document_of([least], server.url, {}), [free_port(), free_port()]
         shares = ("--set", f"combos_state={redis.url}")
-        admin = f"127.0.0.1:{port}"
-        async with mitmdump(tmp_path / "b", confdir, *shares, document=document, admin=admin) as b:
-            on = Group([b], [port], redis)
+        admins = [f"127.0.0.1:{port}" for port in ports]
+        async with mitmdump(tmp_path / "b", confdir, *shares, document=document, admin=admins[1]) as b:
             await b.line(SHARES)
-            killed = mitmdump(tmp_path / "a", confdir, *shares, document=document)
+            killed = mitmdump(tmp_path / "a", confdir, *shares, document=document, admin=admins[0])
             a = await killed.__aenter__()
             await a.line(SHARES)
+            on = Group([a, b], ports, redis)
             for number in range(10):
                 await (a, b)[number % 2].ask(least)
-                await on.until(b, least, successes={"alpha/m1": number // 2 + 1, "beta/m2": (number + 1) // 2})
+                for each in (a, b):  # whoever is asked next has to know
+                    served = {"alpha/m1": number // 2 + 1, "beta/m2": (number + 1) // 2}
+                    await on.until(each, least, successes=served)
             a.process.send_signal(signal.SIGKILL)
             await a.process.wait()
             for _ in range(4):
