@@ -1,6 +1,8 @@
 """The bytes of an answer, and what becomes of the connection."""
 
 import asyncio
+import socket
+import struct
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,10 +15,24 @@ from combos.core.facts import Headers
 from combos.upstream.writes import Writes
 
 
+class Raw:
+    """A socket that notes its options."""
+
+    def __init__(self) -> None:
+        self.options: list[tuple[int, int, bytes]] = []
+
+    def setsockopt(self, level: int, name: int, value: bytes) -> None:
+        self.options.append((level, name, value))
+
+
 class Transport:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
         self.closed = False
+        self.raw = Raw()
+
+    def get_extra_info(self, name: str) -> "Raw | None":
+        return self.raw if name == "socket" else None
 
     def write(self, data: bytes) -> None:
         self.sent.append(data)
@@ -32,7 +48,9 @@ class Request:
     def __init__(self, *, keeps: bool = True, old: bool = False) -> None:
         self.transport: Transport | None = Transport()
         self.keep_alive = keeps
-        self.protocol = SimpleNamespace(_messages=[object()])  # somebody waits: nothing is put off
+        self.protocol = SimpleNamespace(  # somebody waits: nothing is put off
+            _messages=[object()], _message_tail=b"", _upgraded=False
+        )
         self.version = HttpVersion10 if old else HttpVersion11
 
 
@@ -119,6 +137,51 @@ def test_a_break_shows_no_end() -> None:
     assert len(transport.sent) == 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "old", "resets"),
+    [([], False, True), ([], True, True), ([CHUNKED], False, False), ([LENGTH], True, False)],
+)
+def test_a_break_of_a_body_that_ends_with_the_connection_is_a_reset(
+    fields: list[tuple[bytes, bytes]], old: bool, resets: bool
+) -> None:
+    request = Request(old=old)
+    wire = wire_of(request)
+    wire.head(200, b"", fields, bodiless=False)
+    wire.chunk(b"half")
+    transport = request.transport
+    assert transport is not None
+    wire.break_off()
+    wire.break_off()
+    assert b"half" in transport.sent[0]
+    assert transport.closed
+    reset = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert transport.raw.options == ([reset] if resets else [])
+
+
+@pytest.mark.parametrize(
+    ("length", "pieces", "bodiless", "keeps"),
+    [
+        (b"5", [b"he", b"llo"], False, True),
+        (b"5", [b"hell"], False, False),
+        (b"5", [b"hello", b"!"], False, False),
+        (b"0", [], False, True),
+        (b"0", [b"x"], False, False),
+        (b"five", [b"hello"], False, False),
+        (b"five", [], False, False),
+        (b"5", [], True, True),
+    ],
+)
+def test_a_body_of_another_length_than_announced_costs_the_connection(
+    length: bytes, pieces: list[bytes], bodiless: bool, keeps: bool
+) -> None:
+    wire = wire_of(Request())
+    wire.head(200, b"", [(b"content-length", length)], bodiless=bodiless)
+    for piece in pieces:
+        wire.chunk(piece)
+    wire.end()
+    assert wire.keeps == keeps
+
+
 def test_nothing_is_written_to_a_client_that_is_gone() -> None:
     request = Request()
     wire = wire_of(request)
@@ -150,13 +213,15 @@ async def test_answers_of_one_pass_are_written_together_after_it() -> None:
         assert len(request.transport.sent) == 1
 
 
-@pytest.mark.parametrize("reason", ["pipelined", "closing", "unknown server"])
+@pytest.mark.parametrize("reason", ["pipelined", "an upgrade", "behind an upgrade", "closing", "unknown server"])
 async def test_what_cannot_wait_is_written_at_once_after_what_waits(reason: str) -> None:
     writes, other, request = Writes(), Request(), Request()
     other.protocol._messages.clear()
     waiting = answered(other, writes)
-    if reason == "closing":
+    if reason not in ("pipelined", "unknown server"):
         request.protocol._messages.clear()
+    request.protocol._upgraded = "upgrade" in reason
+    request.protocol._message_tail = b"GET" if reason == "behind an upgrade" else b""
     if reason == "unknown server":
         request.protocol = SimpleNamespace()
     assert len(answered(request, writes, keeps=reason != "closing")) == 1

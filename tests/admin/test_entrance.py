@@ -188,6 +188,16 @@ async def test_pipelined_requests_are_answered_in_order_whoever_answers_them(tmp
         assert places == sorted(places)
 
 
+@pytest.mark.parametrize("behind", [b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"no request\r\n\r\n"])
+async def test_what_follows_a_declined_upgrade_is_answered_after_it(tmp_path: Path, behind: bytes) -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # as mitmproxy does
+    upgrade = [(b"Host", b"127.0.0.1"), (b"Connection", b"upgrade"), (b"Upgrade", b"websocket")]
+    first = request_bytes("GET", "/v1/first", upgrade, b"")
+    async with listening(tmp_path, Echo()) as (_, port), talk(port, first + behind) as client:
+        assert (await answer_of(client)).json()[1] == "/v1/first"
+        assert (await client.head())[0] == (401 if b"/api" in behind else 400)
+
+
 REFUSED = {
     "/v1/chat/completions": {"error"},
     "/v1/responses": {"error"},

@@ -5,12 +5,14 @@ import base64
 import difflib
 import json
 import re
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mitmproxy.connection import ConnectionState
 from mitmproxy.http import HTTPFlow, Response
 
 import stage as entrances
@@ -129,6 +131,8 @@ async def test_a_client_that_leaves_is_an_error_of_its_flow(confdir: Path) -> No
         assert flow.error is not None
         assert flow.error.msg == "Client disconnected."
         assert hooks.of(flow) == ["requestheaders", "request", "error"]
+        assert flow.client_conn.state is ConnectionState.CLOSED
+        assert flow.client_conn.timestamp_end is not None
         assert case.record is not None
         assert case.record.outcome == "cancelled"
 
@@ -204,6 +208,37 @@ async def test_another_addon_wants_a_stream_whole(confdir: Path) -> None:
     async with stage(confdir, case, addons=[Hooks(responseheaders=whole)]) as on:
         answered = await on.ask(case)
         assert (answered.body, answered.clean) == (b"".join(R.ok("alpha-ok")), True)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_another_addon_replaces_an_answer_at_its_head(stream: bool, confdir: Path) -> None:
+    """The body that comes stays the body, as on a port of the proxy; the head says how long it is."""
+
+    def replace_it(flow: HTTPFlow) -> None:
+        flow.response = Response.make(403, b"no", {"x-mine": "yes"})
+
+    case = Case(C, alpha=C.answers("alpha-ok", stream=stream))
+    addons = [Hooks(responseheaders=replace_it)]
+    async with stage(confdir, case, addons=addons) as on, on.talk(case, stream=stream) as client:
+        for _ in range(2):
+            answered = await answer_of(client)
+            assert (answered.status, answered.header("x-mine"), answered.clean) == (403, "yes", True)
+            assert b"alpha-ok" in answered.body
+            assert answered.header("content-length") == str(len(answered.body))
+            client.writer.write(on.request(case, stream=stream))
+
+
+async def test_an_answer_of_another_addon_is_replaced_at_its_head(confdir: Path) -> None:
+    def answer(flow: HTTPFlow) -> None:
+        flow.response = Response.make(418, b"first")
+
+    def replace_it(flow: HTTPFlow) -> None:
+        flow.response = Response.make(403, b"another")
+
+    case = Case(C, alpha=C.answers("alpha-ok"))
+    async with stage(confdir, case, before=[Hooks(request=answer, responseheaders=replace_it)]) as on:
+        answered = await on.ask(case)
+        assert (answered.status, answered.body, answered.clean) == (403, b"another", True)
 
 
 @pytest.mark.parametrize(("option", "kept"), [({"store_streamed_bodies": True}, None), ({}, 10)])
@@ -287,6 +322,24 @@ async def test_a_stream_that_breaks_ends_without_its_end(confdir: Path) -> None:
         assert b"event: error" in answered.body or b"response.failed" in answered.body
         assert not answered.clean
         assert on.flows[0].error is not None
+
+
+async def test_a_stream_to_an_old_client_that_breaks_is_a_reset(confdir: Path) -> None:
+    begun = event_head() + b"".join(map(chunk, [*R.start(), *R.begin_text(), R.delta("Half an")]))
+    case = Case(R, alpha=[Send(begun), Close()])
+    async with stage(confdir, case) as on, asyncio.timeout(10):
+        loop, got, is_reset = asyncio.get_running_loop(), b"", False
+        with socket.socket() as client:  # a stream of asyncio forgets what it has when the reset comes
+            client.setblocking(False)
+            await loop.sock_connect(client, ("127.0.0.1", on.port))
+            await loop.sock_sendall(client, on.request(case).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
+            try:
+                while piece := await loop.sock_recv(client, 65536):
+                    got += piece
+            except ConnectionResetError:
+                is_reset = True
+        assert b"Half an" in got
+        assert is_reset
 
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 2000\r\nExpect: 100-continue", b"Transfer-Encoding: chunked"])

@@ -5,6 +5,8 @@ What the answer says is not its business.
 """
 
 import re
+import socket
+import struct
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -17,6 +19,8 @@ from combos.wire.reasons import reason_of
 _CHUNKED = b"chunked"
 _BREAKS = re.compile(rb"[\r\n\0]")
 _FRAMING = frozenset((b"transfer-encoding", b"content-length"))
+_THERE_ALREADY = ("_messages", "_message_tail", "_upgraded")
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
 
 
 class ClientWire:
@@ -24,7 +28,8 @@ class ClientWire:
     request afterwards.
 
     Pieces wait until `flush`, and then for the next pass of the event loop where they can: see `Writes`. After
-    `break_off`, or when the client is gone, everything further is dropped.
+    `break_off`, or when the client is gone, everything further is dropped. A body that is not as long as its head
+    says costs the connection: what follows on it would be taken for a part of the other answer.
     """
 
     def __init__(self, request: web.BaseRequest, more: Headers = (), writes: Writes | None = None) -> None:
@@ -33,6 +38,8 @@ class ClientWire:
         self._more = more
         self._pieces: list[bytes] = []
         self._chunked = False
+        self._until_close = False
+        self._left: int | None = None  # bytes of an announced length that are still to come
         self.keeps = request.keep_alive
 
     @property
@@ -45,8 +52,10 @@ class ClientWire:
         """Begin. Without a length and without chunks the body ends with the connection."""
         framing = {known: value for name, value in fields if (known := name.lower()) in _FRAMING}
         self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
-        if not (bodiless or self._chunked or b"content-length" in framing):
-            self.keeps = False
+        self._until_close = not (bodiless or self._chunked or b"content-length" in framing)
+        if not (bodiless or self._chunked or self._until_close):
+            self._left = _length(framing[b"content-length"])
+        self.keeps &= not self._until_close
         reason = reason or reason_of(status)
         # Other addons make answers too: what would break a line of the head is left out of it.
         lines = [b"HTTP/1.1 %d %b" % (status, reason), *(b"%b: %b" % field for field in (*fields, *self._more))]
@@ -62,6 +71,8 @@ class ClientWire:
     def chunk(self, data: bytes) -> None:
         """A piece of the body; an empty one is none."""
         if data:
+            if self._left is not None:
+                self._left -= len(data)
             self._pieces.append(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     @property
@@ -73,6 +84,7 @@ class ClientWire:
         """The body is complete."""
         if self._chunked:
             self._pieces.append(b"0\r\n\r\n")
+        self.keeps &= not self._left
 
     def flush(self) -> None:
         """Send what waits."""
@@ -91,19 +103,31 @@ class ClientWire:
         """Whether the connection may be written to by somebody else before the event loop has gone round: the HTTP
         server turns to requests that are there already as soon as this one is answered.
 
-        Relied upon: `RequestHandler._messages` holds them. Without it nothing is put off.
+        Relied upon: `RequestHandler._messages` holds them, and behind a request for an upgrade `_message_tail` does as
+        long as `_upgraded` is set. Where one of them is missing nothing is put off.
         """
-        return bool(getattr(self._request.protocol, "_messages", True))
+        protocol = self._request.protocol
+        return any(getattr(protocol, name, True) for name in _THERE_ALREADY)
 
     async def drain(self) -> None:
         """Return when the client has room for more. Raises `ConnectionError` when it is gone."""
         await self._request.writer.drain()
 
     def break_off(self) -> None:
-        """Close the connection after what was sent, without an end of the body."""
+        """Close the connection after what was sent, without an end of the body.
+
+        A body that ends with the connection is reset: a close would be its end.
+        """
         self.keeps = False
         self.flush()
         self._writes.now()
         transport = self._request.transport
-        if transport is not None:
+        if transport is not None and not transport.is_closing():
+            if self._until_close and (raw := transport.get_extra_info("socket")) is not None:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             transport.close()
+
+
+def _length(value: bytes) -> int:
+    """Bytes of the body that a Content-Length announces; -1, which no body has, when it cannot be read."""
+    return int(value) if value.isdigit() else -1

@@ -96,6 +96,7 @@ class Entrance:
             return content.read_nowait()
         if (request.content_length or 0) > limit:
             return None
+        self._writes.now()
         _go_on(request)
         parts = bytearray()
         while part := await content.readany():
@@ -126,6 +127,7 @@ class Entrance:
 
     async def _managed(self, request: web.BaseRequest) -> web.StreamResponse:
         """By the application, to its end: a change of the configuration is not left half done by who asked for it."""
+        self._writes.now()  # the application writes directly
         work = asyncio.ensure_future(self._manage(request))
         self._managing.add(work)
         work.add_done_callback(self._managing.discard)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 
 from mitmproxy import ctx
+from mitmproxy.connection import ConnectionState
 from mitmproxy.flow import Error
 from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow, Response
@@ -84,7 +85,8 @@ class ListenerSink:
     async def given(self, response: Response) -> None:
         """Send a response that an addon has set in a hook of the request."""
         await self._head(response, is_all=True)
-        await self._rest(response.raw_content or b"")
+        await self._finish(self._response)
+        self._wire.flush()
 
     async def _rest(self, body: bytes) -> None:
         if self._streams:  # another addon wants to see it piece by piece
@@ -104,6 +106,8 @@ class ListenerSink:
     async def left(self) -> None:
         """The client has gone before its answer was complete."""
         self._flow.error = self._flow.error or Error("Client disconnected.")
+        client = self._flow.client_conn
+        client.state, client.timestamp_end = ConnectionState.CLOSED, time.time()
         await self._give_up()
 
     async def _head(self, response: Response, *, is_all: bool) -> None:
@@ -112,6 +116,7 @@ class ListenerSink:
             await waiting
         if self._flow.error is not None:
             await self.kill()
+        response = self._response  # another one by now, perhaps
         self._streams = bool(response.stream) and not is_all
         if self._streams:
             self._keeps_all = ctx.options.store_streamed_bodies
@@ -170,6 +175,8 @@ class ListenerSink:
     def _send_whole(self, response: Response) -> None:
         status, body = response.status_code, response.raw_content or b""
         bodiless = self._flow.request.method.upper() == "HEAD" or status in (204, 304)
+        if not bodiless:
+            _measure(response, body)
         self._wire.head(status, response.data.reason, response.headers.fields, bodiless=bodiless)
         if not bodiless:
             self._wire.chunk(body)
@@ -180,6 +187,14 @@ class ListenerSink:
         if response is None:
             raise RuntimeError("a piece of a response without its head")
         return response
+
+
+def _measure(response: Response, body: bytes) -> None:
+    """Have the head say how long the body is: an addon may have replaced either."""
+    if "transfer-encoding" in response.headers:
+        response.headers.pop("content-length", None)
+    elif response.headers.get("content-length") != (length := str(len(body))):
+        response.headers["content-length"] = length
 
 
 def _changed(response: Response, data: bytes) -> Iterable[bytes]:
