@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from combos.mitm.sharing import SharedState
-from combos.upstream import state_link
+from combos.upstream import state_standing
 from combos.upstream.state_url import StateAddress, parse_state
 from playbook import World, config
 from redisserver import RedisServer, redis_server
@@ -20,7 +20,7 @@ def until(condition: Callable[[], bool]) -> Awaitable[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_link, "PAUSE_S", (0.01, 0.05))
+    monkeypatch.setattr(state_standing, "PAUSE_S", (0.01, 0.05))
 
 
 @pytest.fixture

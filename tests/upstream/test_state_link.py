@@ -19,7 +19,7 @@ from combos.core.recall import Completion, caller_digest, lane_key
 from combos.core.sharing import Joined, Push
 from combos.engine.sharing import Sharing
 from combos.engine.state import PickedFrom
-from combos.upstream import state_link
+from combos.upstream import state_link, state_standing
 from combos.upstream.state_link import StateLink
 from combos.upstream.state_scripts import JOIN, PUSH
 from combos.upstream.state_url import StateAddress, parse_state
@@ -101,7 +101,7 @@ def said(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[st
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses: what is waited for here is a server on this machine."""
-    monkeypatch.setattr(state_link, "PAUSE_S", (0.01, 0.05))
+    monkeypatch.setattr(state_standing, "PAUSE_S", (0.01, 0.05))
     monkeypatch.setattr(state_link, "HEARTBEAT_S", 0.2)
 
 
@@ -147,7 +147,7 @@ async def test_groups_do_not_mix(server: RedisServer) -> None:
         a.cool()
         await until(lambda: c.is_cooling)
         b.succeed()
-        await until(lambda: server.client.hget("combos:1:{h}:sums", "version") not in (None, b"0"))
+        await until(lambda: server.client.hget("combos:1:{h}:sums", 'n["main","alpha/m1"]') == b"1")
         assert not b.is_cooling
 
 
@@ -191,6 +191,7 @@ async def test_a_server_that_dies_is_one_warning_and_one_note(
         await until(lambda: len(attempts) >= before + 8)  # several in vain
         await server.start()
         await until(lambda: not b.is_cooling and a.successes == 1)
+        await until(lambda: a.link.is_connected and b.link.is_connected)
     assert [text.rpartition(" ")[2] for text in said(caplog)] == [str(server.socket)] * 2 + ["back"] * 2
     assert len(said(caplog, logging.WARNING)) == 2
     assert all("goes on with its own" in text for text in said(caplog, logging.WARNING))
@@ -206,6 +207,7 @@ async def test_a_server_that_is_not_there_at_first(caplog: pytest.LogCaptureFixt
             b.succeed()
             await server.start()
             await until(lambda: b.is_cooling and a.successes == 1)
+            await until(lambda: a.link.is_connected and b.link.is_connected)
     assert len(said(caplog, logging.WARNING)) == 2
     assert len(said(caplog)) == 2
 
@@ -307,6 +309,43 @@ async def test_the_rights_that_the_documentation_asks_for_are_enough(server: Red
         await until(lambda: not a.is_cooling)
 
 
+@pytest.mark.parametrize("right", ["hincrby", "hkeys", "publish"])
+async def test_a_login_that_may_join_and_not_push_is_one_warning(
+    server: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, right: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    attempts: list[StateAddress] = []
+    connect = state_link._client
+    monkeypatch.setattr(state_link, "_client", lambda address: attempts.append(address) or connect(address))
+    server.client.execute_command("ACL", "SETUSER", "combos", "on", ">hush", *RIGHTS.split(), f"-{right}")
+    a = Peer(f"unix://combos:hush@{server.socket}")
+    a.sharing.forgot("main")
+    async with running(a, connected=False):
+        await until(lambda: len(attempts) >= 8)
+        assert not a.link.is_connected
+        assert said(caplog) == []
+        assert len(said(caplog, logging.WARNING)) == 1
+        server.client.execute_command("ACL", "SETUSER", "combos", "+hincrby", "+hkeys", "+publish")
+        monkeypatch.setattr(state_standing, "STEADY_S", 0.0)
+        await until(lambda: bool(said(caplog)))
+    assert len(said(caplog, logging.WARNING)) == 1
+
+
+async def test_sums_that_are_lost_again_and_again_are_one_warning(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    a = Peer(server.url)
+    async with running(a):
+        for _ in range(6):
+            session = a.link._session
+            server.client.delete(SUMS)
+            a.succeed()
+            await until(lambda: a.link._session != session and a.link.is_connected)  # noqa: B023 - awaited at once
+    assert len(said(caplog)) == len(said(caplog, logging.WARNING)) == 1
+    assert "it does not keep what it is told" in said(caplog, logging.WARNING)[0]
+
+
 async def test_why_there_is_no_connection_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A server of another protocol, no socket, nobody who listens: each wants another remedy."""
 
@@ -358,7 +397,7 @@ async def test_tls(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         async with running(a, b), running(stranger, connected=False):
             a.cool()
             await until(lambda: b.is_cooling)
-            await until(lambda: stranger.link._is_lost)
+            await until(lambda: stranger.link._standing.is_lost)
     assert "out of reach: no connection, TLS fails;" in said(caplog, logging.WARNING)[0]
 
 

@@ -1,7 +1,7 @@
 """The connection of one proxy to the server that keeps shared state: joins, pushes, listens, and comes back.
 
-Nothing that serves a request waits for it. It knows neither what is shared nor how it is merged. Losing the server is
-one warning, finding it again one note; what lies between is tried again with growing pauses.
+Nothing that serves a request waits for it. It knows neither what is shared nor how it is merged. What is said of the
+server, and how long the pauses between attempts are, is decided elsewhere.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ import random
 import secrets
 import socket
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -32,6 +33,7 @@ from redis.exceptions import (
 from combos.core.sharing import Joined, Push
 from combos.engine.sharing import Sharing
 from combos.upstream.state_scripts import JOIN, MARK_MS, PUSH, REGISTERS_MS, SUMS_MS
+from combos.upstream.state_standing import Standing
 from combos.upstream.state_url import StateAddress
 from combos.wire.sharing import cell_texts, push_texts, registers_of, told_of, totals_of
 
@@ -47,13 +49,18 @@ ANSWER_S = 5.0
 """How long the server may take for one answer."""
 SILENCE_S = 12.0
 """Every heartbeat comes back on the channel: a channel that is silent for two of them is dead."""
-PAUSE_S = (0.2, 10.0)
-"""Between two attempts to connect: the first, and the longest."""
 
 _LIVES = (str(SUMS_MS), str(REGISTERS_MS), str(MARK_MS))
 _NO_CONNECTION = "no connection"
+
+
+class _RejoinError(Exception):
+    """Something was missed: the connection is sound, and everything has to be asked for anew."""
+
+
 # What is said of a failure. Never its own text, which may repeat what was sent, and that may be a password.
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (_RejoinError, "it does not keep what it is told"),
     (AuthenticationError, "it refuses the password"),
     (NoPermissionError, "it does not permit what is needed"),
     (ReadOnlyError, "it is a read-only copy"),
@@ -67,14 +74,12 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-class _RejoinError(Exception):
-    """Something was missed: the connection is sound, and everything has to be asked for anew."""
-
-
 class StateLink:
     """Keeps `sharing` in touch with its group. `wake` is to be called when there is something to push."""
 
-    def __init__(self, address: StateAddress, group: str, sharing: Sharing) -> None:
+    def __init__(
+        self, address: StateAddress, group: str, sharing: Sharing, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
         base = f"combos:{FORMAT}:{{{address.prefix or group}}}"
         self._address = address
         self._keys = (f"{base}:sums", f"{base}:registers", f"{base}:mark:{sharing.replica}")
@@ -84,10 +89,13 @@ class StateLink:
         self._urgent = asyncio.Event()
         self._epoch = ""
         self._session = ""
-        self.is_connected = False
-        self._is_lost = False
-        self._has_joined = False
+        self._standing = Standing(address.label, now_s)
         self._complained = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether what is pushed arrives."""
+        return self._standing.is_connected
 
     def wake(self, is_urgent: bool) -> None:
         """There is something to push."""
@@ -97,18 +105,14 @@ class StateLink:
 
     async def run(self) -> None:
         """For ever."""
-        pause = PAUSE_S[0]
         while True:
             try:
                 await self._connected()
-            except _RejoinError:
-                pause = PAUSE_S[0]
             except Exception as error:  # whatever it is, requests are served and the next attempt is due
-                pause = PAUSE_S[0] if self.is_connected else min(pause * 2, PAUSE_S[1])
-                self._lost(error)
+                pause_s = self._standing.failed(_reason(error), is_rejoin=isinstance(error, _RejoinError))
             finally:
-                self.is_connected = False
-            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - spreads the load, hides nothing
+                self._standing.is_connected = False  # also when it is left
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - spreads the load, hides nothing
 
     # -- one connection
 
@@ -122,7 +126,7 @@ class StateLink:
                 await listening.subscribe(self._channel)
                 await _subscribed(listening)
                 await self._join(client)
-            self._joined()
+            self._standing.joined()
             await _first(self._listen(listening), self._push(client))
 
     async def _join(self, client: Redis) -> None:
@@ -135,8 +139,8 @@ class StateLink:
         self._woken.set()
 
     async def _push(self, client: Redis) -> None:
+        is_due = True  # the first shows whether pushes arrive
         while True:
-            is_due = not await _is_set(self._woken, HEARTBEAT_S)
             self._woken.clear()
             self._urgent.clear()
             push = self._sharing.outgoing(even_nothing=is_due)
@@ -145,6 +149,7 @@ class StateLink:
                 soon, late = GATHER_S
                 await asyncio.sleep(soon)
                 await _is_set(self._urgent, late - soon)
+            is_due = not await _is_set(self._woken, HEARTBEAT_S)
 
     async def _send(self, client: Redis, push: Push) -> None:
         head = (self._channel, self._epoch, self._session, self._sharing.replica, str(push.number))
@@ -167,25 +172,8 @@ class StateLink:
                 continue
             if not self._sharing.received(told):
                 raise _RejoinError
-
-    # -- what is said
-
-    def _joined(self) -> None:
-        self.is_connected = True
-        if self._is_lost:
-            logger.info(f"combos: the shared state at {self._address.label} is back")
-        elif not self._has_joined:
-            logger.info(f"combos: state is shared at {self._address.label}")
-        self._is_lost, self._has_joined = False, True
-
-    def _lost(self, error: Exception) -> None:
-        if self._is_lost:
-            return
-        self._is_lost = True
-        logger.warning(
-            f"combos: the shared state at {self._address.label} is out of reach: {_reason(error)};"
-            " every proxy goes on with its own until it is back"
-        )
+            if told.replica == self._sharing.replica:
+                self._standing.proved()
 
     def _complain(self) -> None:
         if not self._complained:
