@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from mitmproxy import hooks
 from mitmproxy.addonmanager import AddonManager
+from mitmproxy.addons.script import ScriptLoader
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.log import AddLogHook, LegacyLogEvents, LogEntry
 from mitmproxy.proxy.layers.http import HttpRequestHook
@@ -144,6 +146,148 @@ async def test_addons_that_come_and_go(manager: AddonManager) -> None:
     await manager.trigger_event(EVENT)
     assert calls == ["first", "first", "second", "second"]
     remembered.remove()
+
+
+class Late(Named):
+    """Has no handler until `begin`."""
+
+    def begin(self) -> None:
+        self.request = lambda _flow: self.calls.append(self.name)
+
+
+def insert(manager: AddonManager, calls: list[str]) -> None:
+    manager.chain.insert(0, Plain("new", calls))
+
+
+def reverse(manager: AddonManager, _calls: list[str]) -> None:
+    manager.chain.reverse()
+
+
+def give_a_handler(manager: AddonManager, _calls: list[str]) -> None:
+    manager.chain[-1].begin()
+
+
+def replace_a_handler(manager: AddonManager, calls: list[str]) -> None:
+    manager.chain[-1].begin()
+    manager.chain[-1].request = lambda _flow: calls.append("other")
+
+
+def take_a_handler(manager: AddonManager, _calls: list[str]) -> None:
+    manager.chain[-3].request = None
+
+
+def append_to_a_group(manager: AddonManager, calls: list[str]) -> None:
+    manager.chain[-2].addons.append(Plain("new", calls))
+
+
+def reverse_a_group(manager: AddonManager, _calls: list[str]) -> None:
+    manager.chain[-2].addons.reverse()
+
+
+def make_a_group(manager: AddonManager, calls: list[str]) -> None:
+    manager.chain[-1].addons = [Plain("new", calls)]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (insert, "new a g b c"),
+        (reverse, "g b c a"),
+        (give_a_handler, "a g b c late"),
+        (replace_a_handler, "a g b c other"),
+        (take_a_handler, "g b c"),
+        (append_to_a_group, "a g b c new"),
+        (reverse_a_group, "a g c b"),
+        (make_a_group, "a g b c new"),
+    ],
+)
+async def test_changes_that_no_manager_is_told_of(
+    change: Callable[[AddonManager, list[str]], None], expected: str, manager: AddonManager
+) -> None:
+    calls: list[str] = []
+    group = Group("g", calls, Plain("b", calls), Plain("c", calls))
+    manager.add(Plain("a", calls), group, Late("late", calls))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await manager.handle_lifecycle(EVENT)
+    assert calls == ["a", "g", "b", "c"]
+    change(manager, calls)
+    for fired in (manager.handle_lifecycle, manager.trigger_event):
+        calls.clear()
+        await fired(EVENT)
+        assert calls == expected.split()
+    calls.clear()
+    manager.trigger(EVENT)
+    assert calls == expected.split()
+    remembered.remove()
+
+
+SCRIPT = """
+def request(flow):
+    flow.append("{name}")
+
+def configure(updated):
+    assert not hasattr(configure, "over"), "configured after the end"
+
+def done():
+    configure.over = True
+"""
+
+
+async def test_scripts_change_places_and_leave(
+    manager: AddonManager, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    paths = [tmp_path / f"{name}.py" for name in "ab"]
+    for path in paths:
+        path.write_text(SCRIPT.format(name=path.stem))
+    loader = ScriptLoader()
+    manager.add(loader)
+    loader.running()
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    options = manager.master.options
+    seen = []
+    for chosen in (paths, paths[::-1], paths[1:], []):
+        options.update(scripts=[str(path) for path in chosen])
+        for _ in range(3):  # a script is loaded by a task that lets the others go first once
+            await asyncio.sleep(0)
+        assert all(script.ns for script in loader.addons)
+        calls: list[str] = []
+        await manager.trigger_event(HttpRequestHook(calls))  # type: ignore[arg-type]
+        seen.append("".join(calls))
+    remembered.remove()
+    assert seen == ["ab", "ba", "b", ""]
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_a_hook_can_be_made_a_task(manager: AddonManager) -> None:
+    calls: list[str] = []
+    manager.add(Plain("p", calls))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    for fired in (manager.handle_lifecycle, manager.trigger_event):
+        await asyncio.create_task(fired(EVENT))
+    await asyncio.create_task(manager.trigger_event(hooks.RunningHook()))
+    remembered.remove()
+    assert calls == ["p", "p"]
+
+
+async def test_what_others_have_put_on_the_manager_stays(manager: AddonManager) -> None:
+    def before(_event: hooks.Hook) -> None:
+        """Somebody's, older than ours."""
+
+    def after(_addon: object) -> None:
+        """Somebody's, newer than ours."""
+
+    manager.trigger = before  # type: ignore[method-assign]
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    assert manager.trigger is not before
+    manager.remove = after  # type: ignore[method-assign]
+    remembered.remove()
+    found = vars(manager)
+    assert (found.pop("trigger"), found.pop("remove")) == (before, after)
+    assert not {"handle_lifecycle", "trigger_event", "register", "clear"} & found.keys()
 
 
 async def test_the_lifecycle_goes_through_it_and_updates_follow(manager: AddonManager) -> None:

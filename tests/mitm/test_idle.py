@@ -1,12 +1,13 @@
 """A handler that is not called would have done nothing; one that would do something is called."""
 
+import functools
 import inspect
 import warnings
 from pathlib import Path
 
 import pytest
 from mitmproxy.addonmanager import AddonManager
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import HTTPFlow, Request
 from mitmproxy.proxy.layers.http import HttpRequestHeadersHook, HttpRequestHook, HttpResponseHeadersHook
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import taddons, tflow
@@ -43,7 +44,7 @@ EACH = [(kind, hook, options) for kind, hooks, options in WORK for hook in hooks
 def row(addon: object, hook: str) -> Idle:
     found = idleness(addon, hook)
     assert found is not None
-    return found
+    return found.is_idle
 
 
 def flow_for(hook: str) -> HTTPFlow:
@@ -150,22 +151,58 @@ def test_a_relative_or_a_replaced_handler_is_called() -> None:
     assert idleness(replaced, "request") is None
 
 
+@pytest.mark.parametrize("version", ["12.2.9", "12.30.0", "12.4.0", "13.0.0"])
+def test_with_another_mitmproxy_every_handler_is_called(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    addon = maplocal.MapLocal()
+    assert idleness(addon, "request")
+    monkeypatch.setattr("mitmproxy.version.VERSION", version)
+    assert idleness(addon, "request") is None
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+async def test_a_handler_replaced_on_the_class_is_called(is_before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = maplocal.MapLocal.request
+    seen: list[str] = []
+
+    @functools.wraps(original)
+    def patched(addon: maplocal.MapLocal, flow: HTTPFlow) -> None:
+        seen.append("patched")
+        original(addon, flow)
+
+    with taddons.context(maplocal.MapLocal()) as context:
+        manager: AddonManager = context.master.addons
+        if is_before:
+            monkeypatch.setattr(maplocal.MapLocal, "request", patched)
+        remembered = RememberedHooks(manager)
+        remembered.install()
+        await manager.handle_lifecycle(HttpRequestHook(tflow.tflow()))
+        monkeypatch.setattr(maplocal.MapLocal, "request", patched)
+        await manager.handle_lifecycle(HttpRequestHook(tflow.tflow()))
+        remembered.remove()
+    assert seen == ["patched"] * (2 if is_before else 1)
+
+
 async def test_the_hooks_leave_out_and_call(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    for kind, hook in ((maplocal.MapLocal, "request"), (modifyheaders.ModifyHeaders, "responseheaders")):
-        monkeypatch.setattr(kind, hook, lambda _addon, _flow, name=kind.__name__: seen.append(name))
+    # What the handlers call themselves: a handler that is replaced is not left out.
+    monkeypatch.setattr(Request, "pretty_url", property(lambda _: seen.append("MapLocal") or "http://other"))
+    monkeypatch.setattr(modifyheaders.ModifyHeaders, "run", lambda *_: seen.append("ModifyHeaders"))
     local, headers = maplocal.MapLocal(), modifyheaders.ModifyHeaders()
     with taddons.context(local, headers) as context:
         manager: AddonManager = context.master.addons
         remembered = RememberedHooks(manager)
         remembered.install()
         flow = tflow.tflow(resp=True)
-        for event in (HttpRequestHeadersHook(flow), HttpRequestHook(flow), HttpResponseHeadersHook(flow)):
+        flow.response, answer = None, flow.response
+        await manager.handle_lifecycle(HttpRequestHook(flow))
+        flow.response = answer
+        for event in (HttpRequestHeadersHook(flow), HttpResponseHeadersHook(flow)):
             await manager.handle_lifecycle(event)
         assert not seen
         context.configure(local, map_local=[f"|x|{Path(__file__).parent}"])
         context.configure(headers, modify_headers=["/x-made/yes"])
-        for event in (HttpRequestHook(flow), HttpResponseHeadersHook(flow)):
-            await manager.handle_lifecycle(event)
+        await manager.handle_lifecycle(HttpResponseHeadersHook(flow))
+        flow.response = None
+        await manager.handle_lifecycle(HttpRequestHook(flow))
         remembered.remove()
-    assert seen == ["MapLocal", "ModifyHeaders"]
+    assert seen == ["ModifyHeaders", "MapLocal"]

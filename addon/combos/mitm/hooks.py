@@ -1,34 +1,36 @@
 """Firing hooks without asking every addon for every hook: mitmproxy's own dispatch, with the answers remembered.
 
 mitmproxy looks through all its forty addons for each of the eight hooks of a request, which costs as much as the whole
-exchange with a target. Who implements a hook changes only when an addon comes or goes. Order, nesting, halting and
-the handling of errors are mitmproxy's; `idle` says which of its own addons need not be called.
+exchange with a target. Who implements a hook changes seldom: `HandlersSeen` notices it. Order, nesting, halting and the
+handling of errors are mitmproxy's; the hooks in which addons come and go are left to it. `idle` says which of its own
+addons need not be called.
 """
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import Any
 
 from mitmproxy import ctx
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.flow import Flow
-from mitmproxy.hooks import Hook, UpdateHook
+from mitmproxy.hooks import ConfigureHook, DoneHook, Hook, RunningHook, UpdateHook
 
-from combos.mitm.idle import Idle, idleness
+from combos.mitm.handlers_seen import HandlersSeen
+from combos.mitm.idle import Left, idleness
 from combos.mitm.internals import AddonManager, LegacyLogEvents, addon_chain, safecall, traverse
 
-type _Handler = Callable[..., Awaitable[None] | None]
-# One entry for each addon of the chain that handles the hook, with its sub-addons: handler, addon, and how to find out
-# whether it would do nothing.
-type _Table = tuple[tuple[tuple[_Handler, Any, Idle | None], ...], ...]
+# One entry for each addon of the chain that handles the hook, with its sub-addons: the addon, the hook's name, and how
+# to find out whether its handler would do nothing.
+type _Table = tuple[tuple[tuple[Any, str, Left | None], ...], ...]
 
 type _Fire = Callable[[type[Hook], Flow], Awaitable[None] | None]
 
 # Where `fire` finds the remembered hooks of a manager.
 _FIRE = "combos_fire"
-_REPLACED = (_FIRE, "handle_lifecycle", "trigger_event", "trigger", "register", "remove", "clear")
+# In these addons come, go and change places while the hook is on its way.
+_NOT_REMEMBERED = frozenset({"load", ConfigureHook.name, RunningHook.name, DoneHook.name})
 
 
 def fire(kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
@@ -41,44 +43,46 @@ def fire(kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
     return manager.handle_lifecycle(kind(flow)) if remembered is None else remembered(kind, flow)
 
 
-class _Over:
-    """What there is to await of a hook that is over already."""
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return
-        yield
-
-
-_OVER: Awaitable[None] = _Over()
-
-
 class RememberedHooks:
     """Takes the place of a manager's way of firing hooks between `install` and `remove`."""
 
     def __init__(self, manager: AddonManager) -> None:
         self._manager = manager
         self._tables: dict[str, _Table | None] = {}
+        self._seen = HandlersSeen(manager)
         self._fields: dict[type[Hook], tuple[str, ...]] = {}
+        self._ours: dict[str, object] = {}
+        self._others: dict[str, object] = {}
 
     def install(self) -> None:
         """Begin. Whoever is registered or removed from now on makes everything be looked up again."""
         manager = self._manager
-        vars(manager).update(
-            combos_fire=self.fire,
-            handle_lifecycle=self.handle_lifecycle,
-            trigger_event=self.trigger_event,
-            trigger=self.trigger,
-            register=self._forgetting(manager.register),
-            remove=self._forgetting(manager.remove),
-            clear=self._forgetting(manager.clear),
-        )
+        self._ours = {
+            _FIRE: self.fire,
+            "handle_lifecycle": self.handle_lifecycle,
+            "trigger_event": self.trigger_event,
+            "trigger": self.trigger,
+            "register": self._forgetting(manager.register),
+            "remove": self._forgetting(manager.remove),
+            "clear": self._forgetting(manager.clear),
+        }
+        self._others = {name: vars(manager)[name] for name in self._ours if name in vars(manager)}
+        vars(manager).update(self._ours)
+        manager.master.options.changed.connect(self._forget)
         for handler in _log_hooks():
             handler.addFilter(self.is_log_wanted)
 
     def remove(self) -> None:
-        """End: the manager is as it was."""
-        for name in _REPLACED:
-            vars(self._manager).pop(name, None)
+        """End: the manager is as it was, but for what others have put in our place."""
+        present = vars(self._manager)
+        for name, own in self._ours.items():
+            if present.get(name) is not own:
+                continue
+            del present[name]
+            if name in self._others:
+                present[name] = self._others[name]
+        self._ours = {}
+        self._manager.master.options.changed.disconnect(self._forget)
         for handler in _log_hooks():
             handler.removeFilter(self.is_log_wanted)
 
@@ -90,13 +94,14 @@ class RememberedHooks:
         """
         return self._tables.get("add_log") != ()
 
-    def handle_lifecycle(self, event: Hook) -> Awaitable[None]:
-        """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does. To be awaited at once."""
+    async def handle_lifecycle(self, event: Hook) -> None:
+        """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does."""
         shown = self._arguments(event)[0]
-        pending = self.trigger_event(event)
-        if not isinstance(shown, Flow):
-            return pending
-        return self._told(None if pending is _OVER else pending, shown) or _OVER
+        left = self._start(event)
+        if isinstance(shown, Flow):
+            left = self._told(left, shown)
+        if left is not None:
+            await left
 
     def fire(self, kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
         """As `handle_lifecycle` for a hook whose one argument is the flow; None when nothing is left to be awaited."""
@@ -108,29 +113,34 @@ class RememberedHooks:
     def _told(self, pending: Awaitable[None] | None, shown: Flow) -> Awaitable[None] | None:
         if pending is not None:
             return self._tell_after(pending, shown)
-        return None if self._table(UpdateHook.name) == () else self.trigger_event(UpdateHook([shown]))
+        return None if self._table(UpdateHook.name) == () else self._start(UpdateHook([shown]))
 
     async def _tell_after(self, pending: Awaitable[None], shown: Flow) -> None:
         await pending
         if self._table(UpdateHook.name) != ():
             await self.trigger_event(UpdateHook([shown]))
 
-    def trigger_event(self, event: Hook) -> Awaitable[None]:
-        """Call every handler of the hook, one after another. To be awaited at once.
+    async def trigger_event(self, event: Hook) -> None:
+        """Call every handler of the hook, one after another."""
+        left = self._start(event)
+        if left is not None:
+            await left
 
-        The handlers are called before there is anything to await: most hooks are over then, and need no coroutine.
-        """
+    def _start(self, event: Hook) -> Awaitable[None] | None:
+        """Call the handlers before there is anything to await: most hooks are over then, and need no coroutine."""
         table = self._table(event.name)
         if table is None:
             return type(self._manager).trigger_event(self._manager, event)
-        return self._fire(table, self._arguments(event)) or _OVER
+        return self._fire(table, self._arguments(event))
 
     def _fire(self, table: _Table, arguments: list[Any]) -> Awaitable[None] | None:
         """Call the handlers up to one that has to be awaited: what is left to do then."""
         for place, handlers in enumerate(table):
             try:
-                for number, (handler, addon, is_idle) in enumerate(handlers):
-                    if is_idle is not None and is_idle(addon, arguments[0]):
+                for number, (addon, name, left) in enumerate(handlers):
+                    # Not remembered: it may be replaced at any time, on the addon or on its class.
+                    handler = getattr(addon, name, None)
+                    if not handler or (left is not None and _is_left_out(left, handler, addon, arguments[0])):
                         continue
                     result = handler(*arguments)
                     if result is not None and inspect.isawaitable(result):
@@ -159,14 +169,14 @@ class RememberedHooks:
     def trigger(self, event: Hook) -> None:
         """Call every handler of a hook that is fired outside the event loop's tasks, such as one for a log line."""
         table = self._table(event.name)
-        if table is None or any(inspect.iscoroutinefunction(row[0]) for handlers in table for row in handlers):
+        if table is None or _has_coroutine(table):
             type(self._manager).trigger(self._manager, event)
             return
         arguments = self._arguments(event)
         for handlers in table:
             try:
-                for handler, _addon, _is_idle in handlers:
-                    handler(*arguments)
+                for addon, name, _ in handlers:
+                    getattr(addon, name)(*arguments)
             except AddonHalt:
                 return
             except Exception:
@@ -184,23 +194,29 @@ class RememberedHooks:
         return [getattr(event, name) for name in names]
 
     def _table(self, name: str) -> _Table | None:
+        if not self._seen.is_current():
+            self._tables.clear()
+            self._seen.look()
         if name not in self._tables:
             self._tables[name] = self._look_up(name)
         return self._tables[name]
 
     def _look_up(self, name: str) -> _Table | None:
         """The handlers; None for a hook that mitmproxy has to judge itself, such as one that cannot be called."""
+        if name in _NOT_REMEMBERED:
+            return None
         found = []
         for addon in addon_chain(self._manager):
-            members: list[tuple[Any, Any, Idle | None]] = [
-                (getattr(each, name, None), each, idleness(each, name)) for each in traverse([addon])
-            ]
-            handlers = tuple(member for member in members if member[0])
-            if not all(callable(handler) for handler, _, _ in handlers):
+            members = [each for each in traverse([addon]) if getattr(each, name, None)]
+            if not all(callable(getattr(each, name)) for each in members):
                 return None
-            if handlers:
-                found.append(handlers)
+            if members:
+                found.append(tuple((each, name, idleness(each, name)) for each in members))
         return tuple(found)
+
+    def _forget(self, **_options: object) -> None:
+        """Look everything up again."""
+        self._tables.clear()
 
     def _forgetting[**P, R](self, method: Callable[P, R]) -> Callable[P, R]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -211,6 +227,14 @@ class RememberedHooks:
                 self._tables.clear()
 
         return call
+
+
+def _is_left_out(left: Left, handler: Any, addon: Any, flow: Any) -> bool:
+    return getattr(handler, "__func__", None) is left.function and left.is_idle(addon, flow)
+
+
+def _has_coroutine(table: _Table) -> bool:
+    return any(inspect.iscoroutinefunction(getattr(addon, name)) for handlers in table for addon, name, _ in handlers)
 
 
 def _log_hooks() -> list[LegacyLogEvents]:

@@ -2,12 +2,16 @@
 
 Each row asks what the handler itself asks before it does anything, on the addon and the flow as they are now, so that
 nothing has to be noticed when an option or a command changes them. Handlers without a row are always called, and so are
-those of any other class, of a subclass, or replaced on the object.
+those of any other class, of a subclass, or replaced on the object or on the class. With a mitmproxy whose handlers
+nobody has compared with the rows, every handler is called.
 """
 
+import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, NamedTuple
 
+from mitmproxy import version
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
@@ -63,12 +67,35 @@ _ROWS = (
 )
 
 
-def idleness(addon: object, hook: str) -> Idle | None:
+# The versions whose handlers the rows were compared with.
+_COMPARED = "12.3."
+
+
+class Left(NamedTuple):
+    """A handler that may be left out: while it is `function`, and if `is_idle` says so."""
+
+    function: FunctionType
+    is_idle: Idle
+
+
+def idleness(addon: object, hook: str) -> Left | None:
     """How to find out whether the addon's handler of the hook would do nothing; None when it is to be called."""
     row = next((row for row in _ROWS if hook in row.hooks and _is_of(row, type(addon))), None)
-    return None if row is None or hook in getattr(addon, "__dict__", ()) else row.is_idle
+    if row is None or not version.VERSION.startswith(_COMPARED) or hook in getattr(addon, "__dict__", ()):
+        return None
+    function = vars(type(addon)).get(hook)
+    if not isinstance(function, FunctionType) or not _is_original(function, row, hook):
+        return None
+    return Left(function, row.is_idle)
 
 
 def _is_of(row: _Row, kind: type) -> bool:
     # By name: importing them all costs a second where only a part of mitmproxy is in use.
     return kind.__qualname__ == row.addon and kind.__module__ == f"mitmproxy.addons.{row.module}"
+
+
+def _is_original(function: FunctionType, row: _Row, hook: str) -> bool:
+    """Whether mitmproxy's own module has defined it, and no script that was loaded before us."""
+    module = sys.modules.get(f"mitmproxy.addons.{row.module}")
+    is_from_there = function.__globals__ is getattr(module, "__dict__", None)
+    return is_from_there and function.__code__.co_qualname == f"{row.addon}.{hook}"
