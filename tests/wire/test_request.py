@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import combos.wire.request as requests_of_clients
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
 from combos.wire.request import (
@@ -332,3 +333,12 @@ def test_a_query_of_printed_ascii_is_kept(query: str) -> None:
 def test_a_callers_credential_in_the_query_goes_nowhere(query: str, kept: str) -> None:
     facts = request_facts(f"/v1/responses?{query}", b'{"model": "combo/main"}')
     assert facts.query == kept
+
+
+def test_no_path_or_query_is_remembered() -> None:
+    secret = "made-up-secret"
+    for path in PATHS.values():
+        surface_of(f"/{secret}{path}?key={secret}")
+    for value in vars(requests_of_clients).values():
+        assert not hasattr(value, "cache_info"), value
+        assert secret not in repr(value)

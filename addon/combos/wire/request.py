@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -26,6 +25,8 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
     "messages/count_tokens": (Dialect.MESSAGES, Surface.COUNT_TOKENS),
     "models": (Dialect.RESPONSES, Surface.MODELS),
 }
+# Looked up first, for speed. Paths are not remembered as they come: they and their queries may hold secrets.
+_USUAL = {f"{root}/{name}": place for root in ("", "/v1") for name, place in _SURFACES.items()}
 # Where a member of the body asks for a stream.
 _STREAMING = frozenset({Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES})
 # The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
@@ -63,7 +64,6 @@ class RequestFacts:
     """Where the model stands in `body`, if that is known."""
 
 
-@lru_cache(256)
 def surface_of(path: str) -> tuple[Dialect, Surface] | None:
     """The surface that a path ends in, whatever stands before it; None for any other path.
 
@@ -71,9 +71,11 @@ def surface_of(path: str) -> tuple[Dialect, Surface] | None:
     not say that a request is for a model. The list of models belongs to no dialect and is given as Responses.
     """
     bare = path.partition("?")[0]
+    if (usual := _USUAL.get(bare)) is not None:
+        return usual
     segments = bare.rstrip("/").rsplit("/", 2)
     found = _SURFACES.get("/".join(segments[-2:])) or _SURFACES.get(segments[-1])
-    if found is None and _GENERATE.search(bare) is not None:
+    if found is None and "enerateContent" in bare and _GENERATE.search(bare) is not None:
         return (Dialect.GEMINI, Surface.GENERATE)
     return found
 
