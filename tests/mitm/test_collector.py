@@ -71,3 +71,22 @@ def test_a_collector_that_is_switched_off_is_left_alone() -> None:
     assert not gc.isenabled()
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+def test_what_was_chosen_meanwhile_stays() -> None:
+    collector = Collector()
+    collector.install()
+    gc.set_threshold(900, 9, 8)
+    later = [Node() for _ in range(10_000)]
+    gc.freeze()
+    collector.remove()
+    assert gc.get_threshold() == (900, 9, 8)
+    assert gc.get_freeze_count() > len(later)
+
+
+def test_what_others_had_set_aside_stays() -> None:
+    gc.freeze()
+    collector = Collector()
+    collector.install()
+    collector.remove()
+    assert gc.get_freeze_count() > 0

@@ -13,10 +13,15 @@ FULL_AFTER = 30
 
 
 class Collector:
-    """Changes the process's collector between `install` and `remove`. Leaves what is chosen otherwise as it is."""
+    """Changes the process's collector between `install` and `remove`. Leaves what is chosen otherwise as it is.
+
+    That holds for what others choose later too: `remove` takes back only what is still as `install` left it.
+    """
 
     def __init__(self) -> None:
         self._before: tuple[int, int, int] | None = None
+        self._chosen = (0, 0, 0)
+        self._set_aside = 0
 
     def install(self) -> None:
         """Call when everything is loaded: collects once, and sets aside what is left."""
@@ -24,12 +29,19 @@ class Collector:
             return
         self._before = young, middle, full = gc.get_threshold()
         gc.collect()
+        others = gc.get_freeze_count()
         gc.freeze()
+        self._set_aside = 0 if others else gc.get_freeze_count()
         gc.set_threshold(young, middle, max(full, FULL_AFTER))
+        self._chosen = gc.get_threshold()
 
     def remove(self) -> None:
         """The collector is as it was, and looks at everything again."""
-        if self._before is not None:
+        if self._before is None:
+            return
+        if gc.get_threshold() == self._chosen:
             gc.set_threshold(*self._before)
+        # Of what is set aside some goes, and nothing comes but by another `gc.freeze`.
+        if gc.get_freeze_count() <= self._set_aside:
             gc.unfreeze()
-            self._before = None
+        self._before = None
