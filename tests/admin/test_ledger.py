@@ -2,6 +2,7 @@
 
 import errno
 import os
+import queue
 import sqlite3
 import subprocess
 import sys
@@ -110,6 +111,52 @@ def test_the_thread_leaves_when_nothing_comes_and_returns_with_the_next_record(
         assert not thread.is_alive()
         assert ledger._thread is None
     assert kept(path) == ["two", "one"]
+
+
+def test_a_thread_that_leaves_while_the_ledger_is_closed_leaves_nothing_to_a_later_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDLE_S", 0.01)
+    ledger = Ledger(path, lambda: 2**30)
+    asked: list[bool] = []
+
+    class LateQueue(queue.SimpleQueue[Any]):
+        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+            if item is None:
+                may_leave = not ledger._lock.locked()
+                asked.append(may_leave)
+                if may_leave and ledger._thread is not None:
+                    ledger._thread.join(5)
+            super().put(item, block, timeout)
+
+    ledger._queue = LateQueue()
+    ledger.add(entry("one"))
+    ledger.close()
+    assert asked in ([False], [])  # nobody is asked who has left before
+    assert ledger._queue.empty()
+    assert kept(path) == ["one"]
+
+
+def test_what_either_thread_loses_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, go = threading.Event(), threading.Event()
+
+    def refuse(*_: Any) -> None:
+        held.set()
+        assert go.wait(10)
+        raise ValueError
+
+    monkeypatch.setattr(module, "usage_document", refuse)
+    monkeypatch.setattr(module, "WAITING_MAX", 1)
+    ledger = Ledger(path, lambda: 2**30)
+    ledger.add(entry("0"))
+    assert held.wait(5)
+    for number in range(1, 4):
+        ledger.add(entry(str(number)))
+    assert ledger.lost == 2
+    go.set()
+    ledger.close()
+    assert ledger.lost == 4
+    assert {key: n for key, n in vars(ledger).items() if n == 2} == {"_refused": 2, "_unwritten": 2}, "one writer each"
 
 
 def in_the_way(path: Path) -> None:

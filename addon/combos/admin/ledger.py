@@ -72,12 +72,13 @@ class _Taken:
 
 
 class Ledger:
-    """The writer. `limit` gives the size in bytes that the file may have. `lost` counts what could not be written."""
+    """The writer. `limit` gives the size in bytes that the file may have."""
 
     def __init__(self, path: Path, limit: Callable[[], int]) -> None:
         self.path = path
-        self.lost = 0
         self._limit = limit
+        # Two threads lose records: each has a number of its own.
+        self._refused = self._unwritten = 0
         self._queue: queue.SimpleQueue[Entry | _Mark | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -88,10 +89,15 @@ class Ledger:
         self._try_at = 0.0
         self._since_check = _CHECK_EVERY  # the first batch looks at once
 
+    @property
+    def lost(self) -> int:
+        """How many records could not be written."""
+        return self._refused + self._unwritten
+
     def add(self, entry: Entry) -> None:
         """Hand over a record; never waits for the disk."""
         if self._queue.qsize() >= WAITING_MAX:
-            self.lost += 1
+            self._refused += 1
         else:
             self._put(entry)
             if self._queue.qsize() >= BATCH:
@@ -106,9 +112,11 @@ class Ledger:
 
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what is left and let go of the file. A record that comes later opens it again."""
-        thread = self._thread
+        with self._lock:  # the thread that is asked is the one that is there, and cannot leave before it is asked
+            thread = self._thread
+            if thread is not None:
+                self._queue.put(None)
         if thread is not None:
-            self._queue.put(None)
             self._hurry.set()
             thread.join(timeout_s)
 
@@ -184,14 +192,14 @@ class Ledger:
             try:
                 made.append(usage_document(one.record, one.registry, one.epoch_ms))
             except Exception:  # whatever it is, the other records are to be written
-                self.lost += 1
+                self._unwritten += 1
                 logger.warning("combos: a record of usage could not be made", exc_info=True)
         return made
 
     def _keep(self, documents: list[Document]) -> None:
         """Up to `KEPT_MAX` wait for the file; beyond it the newest are lost."""
         self._kept += documents
-        self.lost += max(0, len(self._kept) - KEPT_MAX)
+        self._unwritten += max(0, len(self._kept) - KEPT_MAX)
         del self._kept[KEPT_MAX:]
 
     def _write(self, connection: sqlite3.Connection | None) -> sqlite3.Connection | None:
@@ -223,14 +231,14 @@ class Ledger:
         """What may end, a lock or a full disk, costs no record; records that are themselves at fault are lost."""
         self._try_at = time.monotonic() + RETRY_S
         if not isinstance(error, OSError | sqlite3.OperationalError) and not _is_damaged(error):
-            self.lost += len(self._kept)
+            self._unwritten += len(self._kept)
             self._kept = []
         self._complain(error)
 
     def _give_up(self) -> None:
         """The process ends: nobody is left to try again."""
         count, self._kept = len(self._kept), []
-        self.lost += count
+        self._unwritten += count
         logger.warning(f"combos: {count} records of usage could not be written to {self.path} and are lost")
 
     def _begins_anew(self, damage: Exception) -> bool:
