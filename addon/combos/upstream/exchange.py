@@ -15,7 +15,7 @@ from combos.core.facts import Headers, TransportFault
 from combos.core.pools import PoolNote
 from combos.upstream.connector import Watch
 from combos.upstream.faults import Phase, UpstreamFault, fault_of
-from combos.upstream.sending import Beginning
+from combos.upstream.sending import Beginning, has_sent_all
 
 _VAGUE = (TransportFault.TRUNCATED, TransportFault.CLOSED)
 
@@ -32,6 +32,7 @@ class Answer:
         "_idle_s",
         "_loop",
         "_received",
+        "_sending",
         "_timer",
         "_total_at",
         "_until_close",
@@ -44,7 +45,7 @@ class Answer:
     )
 
     def __init__(self, connection: Connection, beginning: Beginning, watch: Watch, where: str, idle_ms: int) -> None:
-        head, content = beginning
+        head, content, self._sending = beginning
         self.status: int = head.code
         self.headers: Headers = head.raw_headers
         self.peername = watch.peername
@@ -101,6 +102,7 @@ class Answer:
             self._watch.link.detach(self._lost)
         connection, self._connection = self._connection, None
         if connection is not None:
+            self._stop_sending()
             self._watch.abort()
             connection.close()
             if self._content.exception() is None:
@@ -112,10 +114,14 @@ class Answer:
         if connection is None:
             return
         transport = connection.transport
-        if transport is None or transport.get_write_buffer_size():
+        if self._stop_sending() or transport is None or not has_sent_all(transport):
             connection.close()
         else:
             connection.release()
+
+    def _stop_sending(self) -> bool:
+        """Send nothing more of the request; whether something was left."""
+        return self._sending is not None and self._sending.cancel()
 
     def _arrived(self) -> bytes:
         content = self._content

@@ -5,6 +5,9 @@ aiohttp's own request and response objects, made for every kind of use, cost thr
 tests of this layer: a connection's `protocol` is told by `set_response_params` that an answer is wanted, `read` gives
 the next head with the reader of its body and raises what broke the connection, and `StreamWriter.drain` waits until
 the transport takes more.
+
+A long body goes out in pieces. A TLS transport encrypts all it is given at once, which holds the event loop, and then
+counts none of it as waiting.
 """
 
 import asyncio
@@ -18,10 +21,11 @@ from aiohttp.http import RawResponseMessage, StreamWriter
 
 from combos.upstream.writes import Writes
 
-type Beginning = tuple[RawResponseMessage, aiohttp.StreamReader]
+type Beginning = tuple[RawResponseMessage, aiohttp.StreamReader, asyncio.Task[None] | None]
+"""The head of an answer, the reader of its body, and who still sends the request's body, if that took a task."""
 
 _MAX_HEAD_LINE = 64 * 1024  # vendors send long policy and cookie headers; a hostile head stays bounded
-_AT_ONCE = 64 * 1024  # up to here one write is cheaper than two
+_PIECE = 64 * 1024  # up to here a body is one write with its head; half a millisecond to encrypt
 
 
 async def send(
@@ -35,7 +39,8 @@ async def send(
 ) -> Beginning:
     """Write a request and wait for the head of its final answer; `is_bodiless`: the answer has none, as for HEAD.
 
-    `on_sent` is called when a body that did not fit into the socket's buffer is sent. Raises what aiohttp raises.
+    `on_sent` is called when a body that was not taken at once is sent. That may go on after the head of the answer: the
+    caller cancels the task when nobody wants the rest. Raises what aiohttp raises.
     """
     protocol = connection.protocol
     if protocol is None or protocol.transport is None or protocol.transport.is_closing():
@@ -47,25 +52,30 @@ async def send(
         max_line_size=_MAX_HEAD_LINE,
         max_field_size=_MAX_HEAD_LINE,
     )
-    _write(protocol.transport, head, body, writes)
-    if not protocol.writing_paused:
-        return await _final_head(protocol)
-    sending = asyncio.create_task(_tell_when_sent(protocol, on_sent), name="combos upstream body")
+    writes.soon(protocol.transport, head + body[:_PIECE])
+    if len(body) <= _PIECE and not protocol.writing_paused:
+        return *await _final_head(protocol), None
+    rest = _send_rest(protocol, memoryview(body)[_PIECE:], on_sent)
+    sending = asyncio.create_task(rest, name="combos upstream body")
     try:
-        return await _final_head(protocol)
-    finally:
+        return *await _final_head(protocol), sending
+    except BaseException:
         sending.cancel()
+        raise
 
 
-def _write(transport: asyncio.Transport, head: bytes, body: bytes, writes: Writes) -> None:
-    if len(body) <= _AT_ONCE:
-        writes.soon(transport, head + body)
-    else:
-        transport.write(head)
-        transport.write(body)
+def has_sent_all(transport: asyncio.Transport) -> bool:
+    """Whether the socket has taken all that was written. A TLS transport does not count what it has encrypted and
+    handed on; the one below it does."""
+    layer: asyncio.Transport | None = transport
+    while layer is not None:
+        if layer.get_write_buffer_size():
+            return False
+        layer = getattr(getattr(layer, "_ssl_protocol", None), "_transport", None)
+    return True
 
 
-async def _final_head(protocol: ResponseHandler) -> Beginning:
+async def _final_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
     """Interim answers are passed over; a change of protocols is none of them."""
     while True:
         head, content = await protocol.read()
@@ -73,7 +83,15 @@ async def _final_head(protocol: ResponseHandler) -> Beginning:
             return head, content
 
 
-async def _tell_when_sent(protocol: ResponseHandler, on_sent: Callable[[], None]) -> None:
+async def _send_rest(protocol: ResponseHandler, rest: memoryview, on_sent: Callable[[], None]) -> None:
+    """Write piece by piece, as the transport takes them, and let others run in between."""
+    writer = StreamWriter(protocol, asyncio.get_running_loop())
     with contextlib.suppress(ConnectionError):  # whoever waits for the answer is told
-        await StreamWriter(protocol, asyncio.get_running_loop()).drain()
+        await writer.drain()
+        for start in range(0, len(rest), _PIECE):
+            if protocol.transport is None or protocol.transport.is_closing():
+                return
+            protocol.transport.write(rest[start : start + _PIECE])
+            await asyncio.sleep(0)
+            await writer.drain()
         on_sent()
