@@ -109,3 +109,12 @@ async def test_another_error_stays_itself() -> None:
     with pytest.raises(ValueError, match="broken"), clock:
         raise ValueError("broken")
     deadlines.close()
+
+
+async def test_at_the_close_the_time_of_all_is_up() -> None:
+    deadlines = Deadlines()
+    tasks = [asyncio.create_task(wait(deadlines, limits(), connected=connected)) for connected in (False, True)]
+    await asyncio.sleep(0)
+    deadlines.close()
+    async with asyncio.timeout(10):
+        assert await asyncio.gather(*tasks) == ["expired"] * 2

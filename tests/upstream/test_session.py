@@ -2,9 +2,11 @@
 
 import asyncio
 
+import aiohttp
 import pytest
 
 from combos.core.facts import TransportFault
+from combos.engine.commands import Timeouts
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.session import Upstream
 from exchanges import PATIENT, body_of, exchange, fault_of_exchange, outbound
@@ -14,6 +16,7 @@ from rawserver import (
     Expect,
     RawServer,
     Send,
+    Signal,
     Stall,
     chunk,
     event_head,
@@ -22,6 +25,7 @@ from rawserver import (
     response,
 )
 
+HOURS = Timeouts(connect_ms=3_600_000, head_ms=3_600_000, idle_ms=3_600_000)
 SERVE = [Again([Expect(), Send(response(200, b"{}"))])]
 
 
@@ -110,6 +114,34 @@ async def test_after_close_nothing_is_sent() -> None:
         assert fault is not None
         assert len(server.requests) == 1
         await upstream.close()
+
+
+async def test_close_ends_exchanges_that_wait_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream, asked = Upstream(), asyncio.Event()
+
+    async def never(self: aiohttp.TCPConnector, *args: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", never)
+    waiting = asyncio.ensure_future(fault_of_exchange(upstream, outbound("http://127.0.0.1:9"), HOURS))
+    await asyncio.wait_for(asked.wait(), 5)
+    await upstream.close()
+    fault = await asyncio.wait_for(waiting, 5)
+    assert fault is not None
+    assert fault.fault is TransportFault.CONNECT_TIMEOUT
+
+
+async def test_close_ends_exchanges_that_wait_for_a_head() -> None:
+    upstream = Upstream()
+    reached = asyncio.Event()
+    async with RawServer([Expect(), Signal(reached), Stall()]) as server:
+        waiting = asyncio.ensure_future(fault_of_exchange(upstream, outbound(server.url), HOURS))
+        await asyncio.wait_for(reached.wait(), 5)
+        await upstream.close()
+        fault = await asyncio.wait_for(waiting, 5)
+        assert fault is not None
+        assert fault.fault is TransportFault.CLOSED
 
 
 async def test_close_ends_running_exchanges() -> None:

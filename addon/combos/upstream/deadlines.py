@@ -25,7 +25,7 @@ class Deadlines:
     def nearer(self, clock: "Clock") -> None:
         """The clock may be due before all others now."""
         if self._timer is None or clock.at < self._timer.when():
-            self.close()
+            self._stop()
             self._timer = clock.loop.call_at(clock.at, self._look, clock.loop)
 
     def discard(self, clock: "Clock") -> None:
@@ -33,7 +33,13 @@ class Deadlines:
         self._running.discard(clock)
 
     def close(self) -> None:
-        """Look at nothing any more."""
+        """The time of every try is up."""
+        self._stop()
+        running, self._running = self._running, set()
+        for clock in running:
+            clock.expire()
+
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

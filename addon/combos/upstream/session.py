@@ -100,10 +100,10 @@ class Upstream:
     async def close(self) -> None:
         """Close every connection, for good. Exchanges that still run end with a fault."""
         self._closed = True
-        self._deadlines.close()
         connector, self._connector = self._connector, None
         if connector is not None:
             await connector.close()
+        self._deadlines.close()  # who still waits for a connection is told by nobody else
 
     async def _try(self, plan: Plan, timeouts: Timeouts, *, fresh_only: bool) -> Answer | None:
         """One send. None: a pooled connection was dead. Raises `UpstreamFault`."""
