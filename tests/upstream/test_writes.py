@@ -3,6 +3,8 @@
 import asyncio
 from typing import cast
 
+import pytest
+
 from combos.upstream.writes import SMALL, Writes
 
 
@@ -11,12 +13,18 @@ class Transport:
         self.name = name
         self.log = log
         self.closed = False
+        self.broken = False
 
     def is_closing(self) -> bool:
         return self.closed
 
     def write(self, data: bytes) -> None:
+        if self.broken:
+            raise TypeError(data)
         self.log.append((self.name, data))
+
+    def abort(self) -> None:
+        self.closed = True
 
 
 def pair() -> tuple[list[tuple[str, bytes]], Transport, Transport]:
@@ -61,3 +69,16 @@ async def test_nothing_goes_to_a_connection_that_was_closed_meanwhile() -> None:
     a.closed = True
     await asyncio.sleep(0)
     assert log == [("b", b"2")]
+
+
+async def test_a_write_that_fails_costs_its_own_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    log, a, b = pair()
+    writes = Writes()
+    a.broken = True
+    for transport, data in ((a, b"secret"), (b, b"2"), (a, b"3")):
+        soon(writes, transport, data)
+    await asyncio.sleep(0)
+    assert log == [("b", b"2")]
+    assert (a.closed, b.closed) == (True, False)
+    assert "TypeError" in caplog.text
+    assert "secret" not in caplog.text

@@ -6,6 +6,9 @@ all of it is out, in order; whoever closes a connection, or writes to it directl
 """
 
 import asyncio
+import logging
+
+logger = logging.getLogger(__name__)
 
 SMALL = 16 * 1024
 """Bytes up to which waiting is worth it: more would pile up where nobody sees it."""
@@ -28,8 +31,14 @@ class Writes:
         self._waiting.append((transport, data))
 
     def now(self) -> None:
-        """Write everything that waits. What belongs to a closed connection is dropped."""
+        """Write everything that waits. What belongs to a closed connection is dropped, and a connection that cannot be
+        written to is closed: the others are none of its concern."""
         waiting, self._waiting = self._waiting, []
         for transport, data in waiting:
-            if not transport.is_closing():
+            if transport.is_closing():
+                continue
+            try:
                 transport.write(data)
+            except Exception as exc:
+                logger.warning(f"combos: a write failed and its connection is closed: {type(exc).__name__}")
+                transport.abort()
