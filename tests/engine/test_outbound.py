@@ -119,6 +119,9 @@ def test_a_models_own_adapter_decides_how_its_key_travels() -> None:
     send = sent(World(config("alpha/m1", providers={"alpha": row}), wire="M"))
     assert send.request.url.endswith("/v1/messages")
     assert auth_headers(send.request.provider, {}, None) == ((b"x-api-key", b"alpha-key"),)
+    world = World(config("alpha/m1", providers={"alpha": row}), wire="M")
+    first, second = (sent(world).request.provider for _ in range(2))
+    assert first is second, "what is known of a way to a target is known of this provider"
     plain = sent(World(config("alpha/m2", providers={"alpha": row}), wire="C"))
     assert plain.request.provider is plain.target.provider
 

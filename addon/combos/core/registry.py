@@ -44,11 +44,22 @@ class Provider:
     base: str = field(init=False, repr=False, compare=False)
     is_chatgpt: bool = field(init=False, repr=False, compare=False)
     stated: frozenset[str] = field(init=False, repr=False, compare=False)
+    _with_adapter: dict[Adapter, "Provider"] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", self.config.base_url.rstrip("/"))
         object.__setattr__(self, "is_chatgpt", is_chatgpt_backend(self.config))
         object.__setattr__(self, "stated", frozenset(self.config.model_fields_set))
+
+    def with_adapter(self, adapter: Adapter | None) -> "Provider":
+        """This provider with the adapter of one of its models: always the same object, this one where it is its own."""
+        if adapter is None or adapter is self.config.adapter:
+            return self
+        made = self._with_adapter.get(adapter)
+        if made is None:
+            made = replace(self, config=self.config.model_copy(update={"adapter": adapter}))
+            self._with_adapter[adapter] = made
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 Credentials are added by the host when it sends. Which target is asked, and whether it can be, is decided before.
 """
 
-from dataclasses import replace
 from urllib.parse import quote
 
 from combos.core.config_provider import Adapter
@@ -48,15 +47,9 @@ def outbound_request(
         url=target_url(provider.base, target, request.facts, words),
         headers=_headers(request, target, provider, words, state, now),
         body=words.body,
-        provider=_as_asked(provider, target),
+        # The adapter of this model also says in which header its key travels.
+        provider=provider.with_adapter(target.adapter),
     )
-
-
-def _as_asked(provider: Provider, target: Target) -> Provider:
-    """The provider with the adapter of this model, which also says in which header its key travels."""
-    if target.adapter is None or target.adapter is provider.config.adapter:
-        return provider
-    return replace(provider, config=provider.config.model_copy(update={"adapter": target.adapter}))
 
 
 def target_url(base_url: str, target: Target, facts: RequestFacts, words: Words) -> str:
