@@ -103,3 +103,10 @@ async def test_credentials_go_to_the_host_of_their_provider_only(upstream: Upstr
             assert fault is not None
             assert fault.fault is TransportFault.CONNECT_FAILED
         assert server.requests == other.requests == []
+
+
+@pytest.mark.parametrize("path", ["/v1/x HTTP/1.1", "/v1/x?a=b c", "/v1/x?a=b HTTP/1.1", "/ "])
+async def test_a_target_with_a_space_is_not_sent(upstream: Upstream, path: str) -> None:
+    async with RawServer(SERVE) as server:
+        assert await fault_of_exchange(upstream, outbound(server.url, path=path)) is not None
+        assert server.requests == []

@@ -129,7 +129,8 @@ def _url_of(text: str, provider: Provider) -> URL:
         same = (url.scheme, url.host, url.port) == (base.scheme, base.host, base.port)
     except ValueError as exc:
         raise UpstreamFault(TransportFault.CONNECT_FAILED, "the target URL is not valid") from exc
-    if url.scheme not in ("http", "https") or not url.host:
+    # A space would end the target in the request line, and what follows it would be read as the protocol's version.
+    if url.scheme not in ("http", "https") or not url.host or " " in text:
         raise UpstreamFault(TransportFault.CONNECT_FAILED, "the target URL is not valid")
     if not same or url.raw_user is not None:
         raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{url.host} is not the host of provider {provider.name}")
