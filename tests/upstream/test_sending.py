@@ -96,12 +96,13 @@ async def test_a_long_body_waits_here_until_the_other_end_takes_it(
     tls: ssl.SSLContext | None, trust: ssl.SSLContext | bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces: list[int] = []
-    sent, gone = asyncio.Event(), asyncio.Event()
+    full, sent, gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
     script = [ExpectHead(), Send(response(200, b"{}")), Stall(gone)]
     async with RawServer(script, tls=tls) as server, aiohttp.TCPConnector() as pool:
         connection = await _connect(pool, server, trust)
-        transport = connection.transport
+        transport, protocol = connection.transport, connection.protocol
         assert transport is not None
+        assert protocol is not None
         assert has_sent_all(transport)
         write = transport.write
 
@@ -109,12 +110,19 @@ async def test_a_long_body_waits_here_until_the_other_end_takes_it(
             pieces.append(len(data))
             write(data)
 
+        pause = protocol.pause_writing
+
+        def paused() -> None:
+            pause()
+            full.set()
+
         monkeypatch.setattr(transport, "write", spy)
+        monkeypatch.setattr(protocol, "pause_writing", paused)
         message = _head(TOO_MUCH)
         async with asyncio.timeout(20):
             _, _, sending = await send(connection, message, TOO_MUCH, Writes(), is_bodiless=False, on_sent=sent.set)
         assert sending is not None
-        await asyncio.wait([sending], timeout=0.2)
+        await asyncio.wait_for(full.wait(), 20)
         assert not sending.done()
         assert not sent.is_set()
         assert not has_sent_all(transport)
