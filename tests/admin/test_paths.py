@@ -26,19 +26,19 @@ def test_precedence(option: str | None, environ: dict[str, str], path: str, orig
 
 
 def test_nobody_named_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/users/somebody")
     found = config_path(None, {})
-    assert (found.path, found.origin, found.chosen) == (Path("/home/somebody/.combos/config.json"), "default", False)
+    assert (found.path, found.origin, found.chosen) == (Path("/users/somebody/.combos/config.json"), "default", False)
 
 
 def test_the_home_directory_may_be_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/users/somebody")
     for found in (
         config_path("~/c.json", {}),
         config_path(None, {"COMBOS_CONFIG": "~/c.json"}),
         config_path(None, {"COMBOS_HOME": "~"}),
     ):
-        assert found.path.parent == Path("/home/somebody")
+        assert found.path.parent == Path("/users/somebody")
 
 
 def test_the_name_of_no_account_is_taken_as_it_is() -> None:

@@ -39,7 +39,7 @@ NOT_TYPED = {
     "journalctl": "needs systemd",
     "podman|haproxy": "needs an engine or a balancer; tests/e2e/test_services.py starts what the image starts",
     "python3 -m venv /opt": "writes outside its home",
-    "/opt/combos/bin": "needs an installation there",
+    "/usr/local/lib/combos/bin": "needs an installation there",
     "install -D|cp /etc/": "writes outside its home",
     "COMBOS_HOME=/var/lib/combos": "needs the service of the machine",
 }

@@ -39,7 +39,7 @@ def filled(text: str, home: Path) -> str:
         ("%S/combos", f"{home}"),
         ("%h/.local/bin", f"{BIN}"),
         ("%h", f"{home}"),
-        ("/opt/combos/bin", f"{BIN}"),
+        ("/usr/local/lib/combos/bin", f"{BIN}"),
         ("/data", f"{home}"),
         ("0.0.0.0", "127.0.0.1"),
     ):
@@ -98,7 +98,7 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
     (home / ".local" / "bin").mkdir(parents=True)
     (home / ".local" / "bin" / "ocx").symlink_to(BIN / "ocx")
     copied = tmp_path / unit.name
-    copied.write_text(unit.read_text().replace("/opt/combos/bin", str(BIN)))
+    copied.write_text(unit.read_text().replace("/usr/local/lib/combos/bin", str(BIN)))
     environ = {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(tmp_path)}
     done = subprocess.run(
         ["systemd-analyze", *kind, "verify", copied], env=environ, capture_output=True, text=True, check=False
