@@ -4,6 +4,7 @@ A turn names its model and says whether it streams. What came of it: the final t
 stream that ends without saying how it ended has not failed as far as a library can tell: its text says `SILENT`.
 """
 
+import gc
 import json
 import subprocess
 import sys
@@ -32,6 +33,9 @@ def shell(command: str) -> str:
 
 def take(turn: Callable[[Turn], str]) -> None:
     """Take the turns that standard input asks for."""
+    # A stream that a library has left is closed by the collector, in the middle of whatever runs: where that holds the
+    # lock of httpcore's pool, which is not reentrant, the program waits for itself for ever.
+    gc.disable()
     for line in sys.stdin:
         asked = json.loads(line)
         started, said = time.monotonic(), {"text": "", "failed": ""}
