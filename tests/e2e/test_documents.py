@@ -38,7 +38,7 @@ NOT_TYPED = {
     "systemctl": "needs systemd; tests/e2e/test_services.py starts what the units start",
     "journalctl": "needs systemd",
     "podman|haproxy": "needs an engine or a balancer; tests/e2e/test_services.py starts what the image starts",
-    "python3 -m venv /opt": "writes outside its home",
+    "python3 -m venv /usr": "writes outside its home",
     "/usr/local/lib/combos/bin": "needs an installation there",
     "install -D|cp /etc/": "writes outside its home",
     "COMBOS_HOME=/var/lib/combos": "needs the service of the machine",
