@@ -76,7 +76,7 @@ async def hooked(reception: Reception, flow: HTTPFlow) -> None:
 
 def claimed(flow: HTTPFlow) -> bool:
     """Whether a responder makes the answer."""
-    return claims.is_claimed(flow)
+    return claims.take_responder(flow) is not None
 
 
 COMBO = {"model": "combo/main", "input": "hi"}

@@ -43,11 +43,6 @@ def respond_with(flow: HTTPFlow, responder: Responder) -> None:
     vars(flow)[_RESPONDER] = responder
 
 
-def is_claimed(flow: HTTPFlow) -> bool:
-    """Whether a responder waits to be taken."""
-    return _RESPONDER in vars(flow)
-
-
 def take_responder(flow: HTTPFlow) -> Responder | None:
     """The responder, for whoever runs it now; None when there is none."""
     responder: Responder | None = vars(flow).pop(_RESPONDER, None)
