@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from ports import free_port
+
 FOLDER = Path(__file__).parents[1] / ".venv" / "mocks"
 LLMOCK = FOLDER / "llmock"
 AIMOCK = FOLDER / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
@@ -55,7 +57,7 @@ def llmock() -> Iterator[Mock]:
     """LLMock, which says what it was asked."""
     if not LLMOCK.is_dir():
         pytest.skip(f"llmock {_MISSING}")
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "llmock.cli", "serve"]
     options = ["--port", str(port), "--response-style", "echo"]
     bases = {"openai-responses": "/v1", "openai-chat": "/v1", "anthropic": "/anthropic", "google": "/gemini"}
@@ -68,17 +70,11 @@ def aimock(fixtures: Path) -> Iterator[Mock]:
     """aimock with these answers; a request that none of them fits gets a 503."""
     if shutil.which("node") is None or not AIMOCK.is_file():
         pytest.skip(f"aimock {_MISSING}")
-    port = _free_port()
+    port = free_port()
     command = ["node", str(AIMOCK), "-p", str(port), "-f", str(fixtures), "--strict", "--chunk-size", "5"]
     bases = dict.fromkeys(("openai-responses", "openai-chat", "anthropic"), "/v1") | {"google": ""}
     with _running(command, port, {}):
         yield Mock(f"http://127.0.0.1:{port}", bases)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import dataclasses
 import itertools
 import json
 import logging
-import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -30,6 +29,7 @@ from combos.engine.record import TurnRecord
 from combos.mitm.addon import Combos
 from combos.mitm.service import Service
 from mitm.harness import Proxy, running_proxy
+from ports import free_port
 from rawclient import Answer, Talk, answer_of, request_bytes, talk
 from rawserver import Again, Connection, Pairs, RawServer, Request, Send, Step, play
 from wires import Wire, error
@@ -225,14 +225,6 @@ class _Flows:
 
     def requestheaders(self, flow: HTTPFlow) -> None:
         self.flows.append(flow)
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 _names = itertools.count()

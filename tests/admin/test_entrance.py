@@ -16,9 +16,10 @@ from combos.admin.app import BODY_MAX, AdminServer
 from combos.admin.client_wire import ClientWire
 from combos.admin.entrance import is_for_models
 from configs import document
+from ports import free_port
 from rawclient import Answer, answer_of, request_bytes, talk
 from rawserver import Pairs
-from stage import free_port, until
+from stage import until
 
 
 class Echo:

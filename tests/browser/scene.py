@@ -11,7 +11,6 @@ import importlib.resources
 import json
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ import pytest
 from aiohttp import web
 
 from e2e.proxyprocess import ProxyProcess, mitmdump
+from ports import free_port
 
 TOKEN = "ocx_admin_" + "b" * 43
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -58,13 +58,6 @@ _ARGUMENTS = [
 ]
 # A request that the page means to fail is in the console as well.
 _EXPECTED = ("status of 400", "status of 401", "status of 404", "status of 409")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass

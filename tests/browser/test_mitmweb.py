@@ -8,7 +8,8 @@ pytest.importorskip("playwright.async_api", reason="Playwright is not installed:
 
 from playwright.async_api import expect
 
-from browser.scene import free_port, scene
+from browser.scene import scene
+from ports import free_port
 
 
 async def test_attempts_and_the_view_of_a_turn(tmp_path: Path, confdir: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mitmproxy.http import HTTPFlow
 
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import answer_of, ask, request_bytes, talk
 from rawserver import Again, Expect, RawServer, Send, response
 from stage import Case, stage, until

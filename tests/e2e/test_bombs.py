@@ -16,7 +16,7 @@ import pytest
 
 from combos.wire.zstd import compress as zstd
 from e2e.proxyprocess import ProxyProcess, mitmdump, process_with
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import answer_of, request_bytes, talk
 from rawserver import LAST_CHUNK, Send, chunk, event_head, response
 from stage import Case, document_of, stubs

@@ -20,7 +20,7 @@ from mitmproxy.io import FlowReader
 
 from combos.cli.main import main as cli
 from e2e.proxyprocess import ProxyProcess, mitmdump
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import Answer, ask
 from rawserver import Again, Connection, RawServer, Request, closed_port, event_stream, response
 from wires import WIRES, R, Wire, sse

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ import pytest
 
 from e2e.proxyprocess import ProxyProcess, mitmdump
 from manual.markup import DOCUMENTS, ROOT, Block, Command, blocks, commands, matches
+from ports import free_port
 
 SCRIPTS = r"(?:\./)?scripts/"
 
@@ -121,12 +121,6 @@ def environment(home: Path) -> dict[str, str]:
     """The variables of somebody who has just signed in."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from e2e.proxyprocess import mitmdump
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import ask
 from wires import C
 

@@ -8,7 +8,7 @@ import pytest
 
 from combos.core.config import parse_config
 from combos.core.errors import ConfigError
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import answer_of, request_bytes, talk
 from stage import Case, stage, until
 from wires import R

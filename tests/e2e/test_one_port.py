@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from e2e.proxyprocess import ProxyProcess, mitmdump
+from ports import free_port
 from rawclient import Answer, answer_of, ask, request_bytes, talk
 from rawserver import Pairs
-from redisserver import free_port, redis_server
+from redisserver import redis_server
 from stage import Case, document_of, stubs, until
 from wires import R
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import Answer, answer_of, request_bytes, talk
 from rawserver import Pairs
 from stage import Case, Stage, stage, until

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from e2e.proxyprocess import ADDON, MITMDUMP, environment, mitmdump, process_with
+from ports import free_port
 from rawclient import ask
 from rawserver import event_stream
 from stage import Asker, Case, document_of, stubs, until
@@ -99,12 +100,6 @@ async def test_a_file_named_by_option_and_by_variable(tmp_path: Path, confdir: P
             assert b"alpha-ok" in (await by_option.ask(case)).body
         async with mitmdump(tmp_path / "b", confdir, environ={"COMBOS_CONFIG": named}) as by_variable:
             assert b"alpha-ok" in (await by_variable.ask(case)).body
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def test_mitmweb(tmp_path: Path, confdir: Path) -> None:

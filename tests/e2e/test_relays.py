@@ -12,9 +12,10 @@ import pytest
 from mitmproxy.connection import Client
 
 from e2e.test_modes import free_ports, socks
+from ports import free_port
 from rawclient import Answer, Talk, answer_of, ask, request_bytes, talk
 from rawserver import Again, Expect, RawServer, Send, response
-from stage import Case, Stage, free_port, stage, until
+from stage import Case, Stage, stage, until
 from wires import C
 
 NAMES = ["127.0.0.1", "localhost", "any.localhost", "LOCALHOST.", "127.1", "2130706433", "0x7f000001", "0.0.0.0"]

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from e2e.proxyprocess import ADDON, MITMDUMP, ProxyProcess, mitmdump
+from ports import free_port
 from rawclient import Answer, ask
 from rawserver import RawServer
-from redisserver import RedisServer, free_port, redis_server
+from redisserver import RedisServer, redis_server
 from stage import Case, document_of, stubs, until
 from wires import R, error
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mitm.test_management import free_port
+from ports import free_port
 from rawclient import LIMIT_S, Answer, answer_of, talk
 from rawserver import Request, head, response
 from stage import Case, Stage, stage, until

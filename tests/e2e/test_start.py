@@ -19,6 +19,7 @@ from combos.admin.ledger import open_for_writing
 from combos.admin.runtime_file import running_at
 from combos.admin.usage_query import reading, records
 from e2e.proxyprocess import ADDON, MITMDUMP, ProxyProcess, environment, mitmdump, process_with
+from ports import free_port
 from rawclient import ask
 from stage import Case, document_of, stubs, until
 from wires import R
@@ -30,13 +31,6 @@ DOCUMENT = {
     "providers": {"alpha": {"adapter": "openai-responses", "baseUrl": "https://models.test/v1", "apiKey": "${KEY}"}},
     "combos": {"main": {"targets": [{"provider": "alpha", "model": "m"}]}},
 }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def output(

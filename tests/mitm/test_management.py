@@ -13,6 +13,7 @@ from mitmproxy.test import tflow, tutils
 from combos.mitm import management
 from combos.mitm.addon import Combos
 from mitm.harness import Proxy, running_proxy, settle
+from ports import free_port
 from stage import Configured, Deferred
 
 
@@ -24,13 +25,6 @@ class Flows:
 
     def response(self, flow: HTTPFlow) -> None:
         self.seen.append(flow)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def running(confdir: Path, addon: Combos, port: int) -> AbstractAsyncContextManager[Proxy]:

@@ -26,7 +26,8 @@ from combos.upstream.state_url import StateAddress, parse_state
 from combos.wire.sharing import cell_texts, push_texts, told_of
 from engine.test_sharing import STEPS, act
 from playbook import World, config
-from redisserver import RedisServer, free_port, redis_server
+from ports import free_port
+from redisserver import RedisServer, redis_server
 from sharinggroup import Member, Server, settle
 from stage import until as until_within
 

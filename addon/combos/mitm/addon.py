@@ -170,8 +170,8 @@ class Combos:
         service.shared.start()
         self._registry_changed(service.config.registry)
         service.config.subscribe(self._registry_changed)
-        announce.started(service, is_demo=is_demo)
         await self._start_admin(service)
+        announce.started(service, is_demo=is_demo)  # last: who waits for this line finds everything listening
 
     def _registry_changed(self, registry: Registry) -> None:
         """Fetch ahead of the first request what the new configuration refers to."""
