@@ -1,7 +1,6 @@
 """What became of requests, as events, and the last failure of every target. Keeps no prompt, no key, no error text."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from combos.admin.events import EventBus
@@ -9,6 +8,7 @@ from combos.admin.live_config import Change
 from combos.core.facts import Now
 from combos.core.names import target_key
 from combos.core.registry import Registry
+from combos.core.values import dataclass
 from combos.engine.record import AttemptRecord, TurnRecord
 
 _TEXT_MAX = 200  # ids and codes that came from outside

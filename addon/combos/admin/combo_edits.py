@@ -4,7 +4,6 @@ Functional spec, "Management API". Values are judged by the configuration's own 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from combos.admin.references import Document, deciding_by, follow, forget, public_names, renamed
@@ -15,6 +14,7 @@ from combos.core.config import ComboConfig, TargetConfig
 from combos.core.config_document import key_names
 from combos.core.config_types import near_miss
 from combos.core.errors import ConfigProblem
+from combos.core.values import dataclass
 
 # Kept when a definition that replaces another leaves them out. All other known fields go back to their default.
 KEPT = (

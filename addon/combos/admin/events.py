@@ -7,7 +7,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from combos.core.values import dataclass
 
 KEPT = 256  # what a listener that comes back can still be told
 LISTENERS_MAX = 32

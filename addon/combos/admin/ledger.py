@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from combos.admin.regular_file import open_regular
 from combos.admin.usage_record import stored_text, usage_document
 from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, TABLES, Sums
 from combos.core.registry import Registry
+from combos.core.values import dataclass
 from combos.engine.record import TurnRecord
 
 type Document = dict[str, Any]

@@ -6,7 +6,6 @@ Decides when a new registry replaces the old one. What makes a configuration val
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from combos.core.config_text import parse_config_text
 from combos.core.errors import ConfigError, ConfigProblem
 from combos.core.limits import CONFIG_BYTES_MAX
 from combos.core.registry import Registry, build_registry
+from combos.core.values import dataclass
 
 type Listener = Callable[[Registry], None]
 type Observer = Callable[["Change"], None]

@@ -1,7 +1,6 @@
 """The description of the management API, made from its table of routes and the models of their bodies."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +10,7 @@ from combos import __version__
 from combos.admin.answers import Handler
 from combos.admin.shapes import ComboPutBody, DryRunBody, ErrorAnswer, ProviderAddBody
 from combos.core.config import ComboConfig, ProviderConfig
+from combos.core.values import dataclass
 
 _REFERENCE = "#/components/schemas/{model}"
 

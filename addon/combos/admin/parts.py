@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.admin.activity import Activity
 from combos.admin.books import Books
@@ -13,6 +13,7 @@ from combos.admin.store import ConfigStore, Document, Edit, Stored
 from combos.core.catalog import Discovered
 from combos.core.facts import Headers, Now
 from combos.core.registry import Provider, Registry
+from combos.core.values import dataclass
 from combos.engine.state import EngineState
 from combos.upstream.decision import Decider
 from combos.upstream.discovery import Sender

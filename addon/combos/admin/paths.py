@@ -1,8 +1,9 @@
 """Where the configuration file and the state files beside it lie. Decides precedence, reads nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from combos.core.values import dataclass
 
 CONFIG_NAME = "config.json"
 

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from combos.core.config_provider import Adapter, AuthMode
 from combos.core.facts import Headers
 from combos.core.registry import Provider, Registry
+from combos.core.values import dataclass
 from combos.upstream.discovery import Discovery, Sender, has_live_list
 
 

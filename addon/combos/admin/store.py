@@ -9,7 +9,6 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from combos.core.config_problems import path_of
 from combos.core.config_text import parse_document
 from combos.core.errors import ConfigError
 from combos.core.limits import CONFIG_BYTES_MAX
+from combos.core.values import dataclass
 
 type Document = dict[str, Any]
 

@@ -7,7 +7,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import orjson
 from combos.admin.regular_file import open_regular
 from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, Row, Sums, Table
 from combos.core.usage_windows import BUCKET_MS, Window
+from combos.core.values import dataclass
 
 type Document = dict[str, Any]
 

@@ -5,10 +5,10 @@ same function gives the sums of a record when it is written and when a part of a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from combos.core.usage_windows import BUCKET_MS
+from combos.core.values import dataclass
 
 type Row = tuple[Any, ...]
 type Document = Mapping[str, Any]

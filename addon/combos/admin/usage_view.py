@@ -6,13 +6,13 @@ stands beside every sum, because an unknown count is not a zero.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
 
 from combos.admin.usage_query import Filters, WindowSums
 from combos.admin.usage_sums import NANO, TURNS, USES
 from combos.core.usage_windows import Range, Window, local_day
+from combos.core.values import dataclass
 
 type Json = dict[str, Any]
 type Sums = Mapping[str, Any]

@@ -5,7 +5,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from combos.admin.admin_token import VARIABLE as TOKEN_VARIABLE
 from combos.admin.admin_token import TokenError, admin_token
 from combos.admin.runtime_file import running_at
 from combos.core.destinations import split_url
+from combos.core.values import dataclass
 
 VARIABLE = "COMBOS_ADMIN_URL"
 _EXAMPLE = "http://127.0.0.1:10100"

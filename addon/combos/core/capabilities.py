@@ -4,12 +4,12 @@ Decides the published capabilities and when a combo cannot be listed. It is stil
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from combos.core.catalog_member import IMAGE, Member
 from combos.core.config_combo import ImageInput, ReasoningEffortMode
 from combos.core.ladder import resolve_at_or_below
+from combos.core.values import dataclass
 
 
 class Omission(StrEnum):

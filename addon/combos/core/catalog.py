@@ -4,7 +4,7 @@ Decides which rows exist, what they are called and who wins a name. Shapes of th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from combos.core.ladder import for_model, is_chatgpt_backend
 from combos.core.names import COMBO_NAMESPACE, canonical_model
 from combos.core.native_models import NATIVE_MODELS, NativeModel
 from combos.core.registry import Combo, Provider, Registry, is_routable, known_models, make_target
+from combos.core.values import dataclass
 from combos.core.visibility import Visibility, visibility_of
 
 NATIVE_OWNER = "openai"

@@ -4,13 +4,14 @@ Decides which source wins for one target. What a combo of several targets can do
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from combos.core.config_provider import ProviderConfig
 from combos.core.ladder import for_model
 from combos.core.native_models import NativeModel, native_model
 from combos.core.registry import Target
+from combos.core.values import dataclass
 from combos.core.vendor_models import vendor_model
 
 TEXT = "text"

@@ -8,7 +8,6 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from combos.core.limits import COST_MAX, HEADER_VALUE_MAX, MODEL_ID_MAX, TEXT_MAX, TIMEOUT_MAX_MS, TOKENS_MAX, URL_MAX
+from combos.core.values import dataclass
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CONTROL_BUT_LAYOUT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

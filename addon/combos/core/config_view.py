@@ -4,12 +4,12 @@ Names are kept also where their object is broken, so that one fault does not mak
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from combos.core.config_combo import ComboConfig
 from combos.core.config_provider import Adapter, ProviderConfig
 from combos.core.errors import ConfigProblem
+from combos.core.values import dataclass
 
 if TYPE_CHECKING:
     from combos.core.config import Config

@@ -7,8 +7,9 @@ elsewhere.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from combos.core.values import dataclass
 
 
 class CooldownKey(NamedTuple):

@@ -7,12 +7,12 @@ ladder is and how it is published is decided elsewhere. Rules: functional spec, 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from combos.core.config_combo import ComboConfig, DefaultEffortMode, ReasoningEffortMode
 from combos.core.facts import Dialect
 from combos.core.ladder import for_model, is_rung, resolve_at_or_below
 from combos.core.registry import Target
+from combos.core.values import dataclass
 
 type Changes = dict[tuple[str, ...], object]
 """New values by path from the top of the body; None deletes the member."""

@@ -4,9 +4,8 @@ Status, type, code and message of every local refusal are written once, in this 
 a dialect is decided by `wire.errors`; which situation calls for which refusal is decided by the engine.
 """
 
-from dataclasses import dataclass
-
 from combos.core.facts import TransportFault
+from combos.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 Plain values only. What they mean is decided elsewhere: `failures` for verdicts, `cooldown` for durations.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from combos.core.values import dataclass
 
 type Headers = tuple[tuple[bytes, bytes], ...]
 """Raw header pairs in wire order; names keep the case they had."""

@@ -3,11 +3,11 @@
 Data and look-ups only (functional spec, "What happens when a target fails"). Statuses and prose are decided elsewhere.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
 from combos.core.facts import Scope
+from combos.core.values import dataclass
 
 
 class CodeClass(StrEnum):

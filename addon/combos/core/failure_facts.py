@@ -4,10 +4,11 @@ Decides nothing. Refuses to know where a value stood on the wire: the envelope r
 object, folded the codes and dropped text that may not count as prose.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from combos.core.facts import TransportFault
+from combos.core.values import dataclass
 
 SUMMARY_CHARACTERS = 300
 """How much of an upstream's message records and logs keep: enough for a sentence, too little for a prompt."""

@@ -6,7 +6,6 @@ happens when a target fails"). Refuses to know bytes, clocks and durations.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combos.core import prose
 from combos.core.facts import Scope, Verdict
@@ -20,6 +19,7 @@ from combos.core.failure_codes import (
     code_row,
 )
 from combos.core.failure_facts import AccountRefusal, FailureFacts
+from combos.core.values import dataclass
 
 type Predicate = Callable[[FailureFacts], bool]
 

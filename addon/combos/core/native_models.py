@@ -3,7 +3,7 @@
 Data only: an ordered table, never a pattern, because removing a native alias must restore exact metadata.
 """
 
-from dataclasses import dataclass
+from combos.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ pool absorbs never reaches the combo). Where credentials come from, and how a me
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from combos.core import prose
@@ -16,6 +16,7 @@ from combos.core.failure_codes import QUOTA_EVIDENCE, code_class
 from combos.core.failure_facts import AccountRefusal, FailureFacts
 from combos.core.ladder import CHATGPT_BASE_URL
 from combos.core.retry_after import retry_after_ms
+from combos.core.values import dataclass
 
 OWN_KEY = "apiKey"
 """The name under which a provider's `apiKey` is a member of its pool."""

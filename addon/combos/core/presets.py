@@ -4,11 +4,11 @@ Addresses and variable names are the vendors' documented ones. A `{placeholder}`
 user; the configuration refuses it otherwise.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from combos.core.config_provider import Adapter, AuthMode
 from combos.core.names import derived_key_variable
+from combos.core.values import dataclass
 
 _RESPONSES = Adapter.OPENAI_RESPONSES
 _CHAT = Adapter.OPENAI_CHAT

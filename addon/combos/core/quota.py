@@ -7,10 +7,11 @@ that ends, which window resets first and how long any of it may be believed. Whe
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from combos.core.config_provider import AuthMode, ProviderConfig
+from combos.core.values import dataclass
 
 FRESH_MS = 30 * 60_000
 """Strictly younger evidence counts, for routing and for badges."""

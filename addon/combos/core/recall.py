@@ -6,11 +6,11 @@ the lane in headers belongs to the wire layer. Callers are kept apart by a diges
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from combos.core.registry import Combo, ComboRoute, DirectRoute, Registry, Target
+from combos.core.values import dataclass
 
 # Functional spec, "Compaction after switching combos".
 LANES_MAX = 256

@@ -6,11 +6,11 @@ Instants are milliseconds of the group's clock, which is the server's; who tells
 """
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from combos.core.cooldowns import CooldownKey
 from combos.core.recall import LaneKey, Selection
+from combos.core.values import dataclass
 
 CLEAR_LIFE_MS = 24 * 3_600_000
 """The longest cooldown: beyond it there is nothing left that a clear could end."""

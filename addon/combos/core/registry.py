@@ -4,7 +4,7 @@ Says which combo or target a model id names. Whether the target can be used righ
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from combos.core.config import ComboConfig, Config, ProviderConfig
 from combos.core.config_combo import TargetConfig
@@ -12,6 +12,7 @@ from combos.core.config_provider import Adapter
 from combos.core.facts import Dialect
 from combos.core.ladder import RUNGS, for_model, is_chatgpt_backend, ladder_of
 from combos.core.names import COMBO_NAMESPACE, combo_id_of, is_native_route, split_selector, target_key
+from combos.core.values import dataclass
 
 FAST_SUFFIX = "--fast"
 FAST_TIER = "priority"

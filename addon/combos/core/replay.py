@@ -6,7 +6,8 @@ restart. It keeps bytes and knows nothing of what they say; who may use an entry
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from combos.core.values import dataclass
 
 # Functional rules of the replay store: a day, a thousand answers, what they may take in memory, and each of them.
 TTL_MS = 24 * 3_600_000

@@ -6,10 +6,10 @@ invalid request (functional spec, "Request-local target compatibility"). Reads p
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from combos.core.failure_codes import GENERIC_CODES
 from combos.core.failure_facts import fold_code
+from combos.core.values import dataclass
 
 LONGEST_BODY = 16_384
 """Characters of a body that may carry evidence of this kind."""

@@ -7,12 +7,13 @@ Environment and keychain come in as arguments.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pydantic import SecretStr
 
 from combos.core.config_provider import ProviderConfig
 from combos.core.names import derived_key_variable
+from combos.core.values import dataclass
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _KEYCHAIN = re.compile(r"keychain:([^/\s]+(?:/[^/\s]+)?)")

@@ -7,11 +7,11 @@ is one life of the server's sums: when it has lost them, another begins.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from combos.core.registers import Register, RegisterKey, Stamp
 from combos.core.registry import Registry
 from combos.core.tallies import Additions, Cell
+from combos.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

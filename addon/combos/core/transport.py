@@ -4,10 +4,9 @@ No addresses, exception texts or credentials: the sentences are fixed. Whether t
 for the caller to know.
 """
 
-from dataclasses import dataclass
-
 from combos.core.facts import TransportFault
 from combos.core.failure_facts import FailureFacts
+from combos.core.values import dataclass
 
 ERROR_TYPE = "upstream_error"
 

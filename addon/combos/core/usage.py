@@ -5,10 +5,10 @@ was read, cached or not, and `output` everything that was written, thoughts incl
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from combos.core.config_provider import ModelCost
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 
 _MILLION = 1_000_000
 # The dialects whose input count leaves cached input out, and whose output count leaves thoughts out.

@@ -3,9 +3,10 @@
 Days are those of a time zone that the caller names (None: the machine's own). `7d` begins at the midnight six days ago.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
+
+from combos.core.values import dataclass
 
 BUCKET_MS = 900_000
 """A quarter of an hour: midnight lies on a multiple of it in every time zone in use."""

@@ -3,7 +3,7 @@
 Data only, and cautious: the smallest context of a family, and inputs that every member of it accepts.
 """
 
-from dataclasses import dataclass
+from combos.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """What `disabledModels` hides from model lists. Hidden models are still served when they are asked for by name."""
 
-from dataclasses import dataclass
-
 from combos.core.names import canonical_model
 from combos.core.registry import Combo, Registry
+from combos.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ It sends nothing and measures no time; the host does both between `prepare` and 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from combos.core.limits import DECISION_TIMEOUT_DEFAULT_MS, DECISION_TIMEOUT_MAX_MS, DECISION_TIMEOUT_MIN_MS
 from combos.core.names import TYPESAFE_PROVIDER
 from combos.core.registry import Registry
+from combos.core.values import dataclass
 from combos.decision import model as model_method
 from combos.decision import service as services
 from combos.decision import systemone

@@ -5,7 +5,9 @@ the meaning of what is between them.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from combos.core.values import dataclass
 
 GOAL = "codex_internal_context"
 REMINDER = "system-reminder"

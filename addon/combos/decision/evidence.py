@@ -4,9 +4,9 @@ Nothing else of a request is ever read: no headers, no tool arguments, no images
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.decision.envelopes import clean
 from combos.decision.transcript import Item, Kind, items_of
 from combos.wire.request import RequestFacts

@@ -6,12 +6,13 @@ carries nothing of the caller but the bounded state.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import orjson
 
 from combos.core.ladder import RUNGS
 from combos.core.registry import ComboRoute, DirectRoute, Registry
+from combos.core.values import dataclass
 from combos.decision.gates import Closed, Gate
 from combos.decision.options import Options
 from combos.decision.profiles import ROUTER

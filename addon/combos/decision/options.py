@@ -5,12 +5,12 @@ ladder takes the target out of the decision (fallback still reaches it).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from combos.core.config_combo import ComboConfig, CooldownWaitPolicy, TargetConfig
 from combos.core.ladder import RUNGS, resolve_at_or_below
 from combos.core.names import TYPESAFE_PROVIDER, target_key
 from combos.core.registry import Combo, Target
+from combos.core.values import dataclass
 from combos.decision.gates import Closed, Gate
 
 CANDIDATES_MAX = 64

@@ -4,7 +4,6 @@ The question is fixed and holds nothing of anybody; a trial may cost a call all 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from combos.core.config import decision_model_fault
@@ -17,6 +16,7 @@ from combos.core.limits import (
 )
 from combos.core.names import TYPESAFE_PROVIDER
 from combos.core.registry import Registry
+from combos.core.values import dataclass
 from combos.decision.decide import Question
 from combos.decision.evidence import Evidence
 from combos.decision.gates import Gate

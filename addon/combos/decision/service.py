@@ -5,7 +5,7 @@ key goes to that row. Environment and keychain come in as arguments; addresses b
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.core.config_provider import Adapter, ProviderConfig
 from combos.core.destinations import decision_url_fault, is_systemone_url, split_url
@@ -13,6 +13,7 @@ from combos.core.facts import Headers
 from combos.core.names import TYPESAFE_PROVIDER
 from combos.core.registry import Provider, Registry
 from combos.core.secrets import Keychain, MissingSecret, Secret, resolve_secret, variable_of
+from combos.core.values import dataclass
 from combos.decision.gates import Backend, Closed, Gate
 
 TYPESAFE_URL = "https://api.typesafe.ai/v1/systemone"

@@ -5,10 +5,10 @@ Where the request goes, and with which key, is decided elsewhere.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import orjson
 
+from combos.core.values import dataclass
 from combos.decision.gates import Backend, Closed, Gate
 from combos.decision.options import Candidate, Options
 from combos.decision.profiles import instructions

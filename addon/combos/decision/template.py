@@ -3,12 +3,11 @@
 It writes nothing, and an id or alias that exists is reported instead of made a second time.
 """
 
-from dataclasses import dataclass
-
 from combos.core.ladder import is_chatgpt_backend
 from combos.core.names import TYPESAFE_PROVIDER
 from combos.core.native_models import native_model
 from combos.core.registry import Provider, Registry, is_routable, known_models
+from combos.core.values import dataclass
 from combos.core.visibility import visibility_of
 
 TEMPLATE_ID = "jev-auto"

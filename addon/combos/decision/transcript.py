@@ -5,10 +5,10 @@ tool call nothing but its name can be read, of other items (reasoning, system pr
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.request import RequestFacts
 
 

@@ -1,9 +1,10 @@
 """What a turn asks of its host, in the order in which it is to be done."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.core.facts import Headers
 from combos.core.registry import Combo, Provider, Registry, Target
+from combos.core.values import dataclass
 from combos.engine.record import AttemptRecord, TurnRecord
 from combos.wire.request import RequestFacts
 

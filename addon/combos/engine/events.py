@@ -1,9 +1,8 @@
 """What happens to a turn. Every upstream event names its attempt by ordinal, because a hedge has two in flight."""
 
-from dataclasses import dataclass
-
 from combos.core.facts import Headers, TransportFault
 from combos.core.pools import PoolNote
+from combos.core.values import dataclass
 from combos.engine.record import DecisionRecord
 
 

@@ -5,7 +5,6 @@ Reads the same rules and state as a turn and changes neither.
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combos.core.config_combo import CooldownWaitPolicy, Strategy
 from combos.core.cooldowns import CooldownKey
@@ -13,6 +12,7 @@ from combos.core.eligibility import Constraints, reason_out
 from combos.core.facts import Now
 from combos.core.registry import Combo, Provider, Registry, Target
 from combos.core.strategies import Evidence, RotationState, choose
+from combos.core.values import dataclass
 from combos.engine.state import EngineState
 
 

@@ -5,7 +5,6 @@ conclusions a snapshot allows is decided in `core.quota`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from combos.core.facts import Now
 from combos.core.quota import (
@@ -20,6 +19,7 @@ from combos.core.quota import (
     soonest_reset,
 )
 from combos.core.registry import Combo, Provider, Registry, Target
+from combos.core.values import dataclass
 
 type Bind = Callable[[Provider], bytes | None]
 """The binding of a provider's credential as it is now; None when there is none."""

@@ -1,10 +1,11 @@
 """What happened to one request: every attempt, hop and wait, and how it ended. No prompts, no credentials."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from combos.core.facts import Cooldown, Dialect, Surface, Verdict
 from combos.core.names import target_key
+from combos.core.values import dataclass
 
 
 class Outcome(StrEnum):

@@ -1,13 +1,14 @@
 """What a turn is started with: the request, the snapshot it was resolved against, and what only the host can tell."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.core.errors import ProxyError
 from combos.core.facts import Headers
 from combos.core.limits import CONNECT_TIMEOUT_MS, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS
 from combos.core.recall import LaneKey, lane_key
 from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Target, UnknownCombo
+from combos.core.values import dataclass
 from combos.engine.commands import Timeouts
 from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
 from combos.wire.request import RequestFacts, conversation

@@ -6,7 +6,6 @@ yielding milliseconds and never sends anything.
 
 import copy
 from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from combos.core.eligibility import Constraints, Reason, reason_out, standing_re
 from combos.core.facts import Now
 from combos.core.registry import Combo, Target
 from combos.core.strategies import Evidence, RotationState, choose
+from combos.core.values import dataclass
 from combos.engine.record import DecisionRecord
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState, PickedFrom

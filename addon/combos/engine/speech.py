@@ -6,7 +6,7 @@ asked, and what the answer means, is decided elsewhere.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
@@ -15,6 +15,7 @@ from combos.core.effort import Changes
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Now, Surface
 from combos.core.registry import Combo, ComboRoute, Provider, Target, is_canonical_chatgpt
+from combos.core.values import dataclass
 from combos.engine.changes import body_changes, changed, cleaned, holds_native_state, holds_ours, must_strip
 from combos.engine.request import TurnRequest
 from combos.engine.select import Choice, Pick

@@ -1,10 +1,9 @@
 """What one exchange with a target can turn out to be, before anything of it reaches the client. Plain values."""
 
-from dataclasses import dataclass
-
 from combos.core.errors import ProxyError
 from combos.core.facts import Headers
 from combos.core.failure_facts import FailureFacts
+from combos.core.values import dataclass
 from combos.engine.commands import Limit
 
 

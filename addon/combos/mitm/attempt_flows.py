@@ -6,7 +6,6 @@ Decides which hooks fire and when. Credentials never enter a flow: where one was
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
 
 from mitmproxy import http
 from mitmproxy.connection import Server
@@ -22,6 +21,7 @@ from mitmproxy.proxy.layers.http._hooks import (
 from yarl import URL
 
 from combos.core.facts import Headers
+from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest, Send
 from combos.mitm.hooks import fire
 from combos.mitm.internals import made_headers, made_request, made_response

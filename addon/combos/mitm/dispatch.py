@@ -3,12 +3,12 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
 
 from combos.core.facts import Dialect, Headers, Now
 from combos.core.registry import Provider
+from combos.core.values import dataclass
 from combos.engine.commands import (
     AttemptEnded,
     Break,

@@ -6,11 +6,11 @@ It brings no credentials, headers or conversation of a caller. What it is asked 
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from combos.core.errors import ProxyError
 from combos.core.facts import Headers, Now
 from combos.core.registry import DirectRoute, Provider, Registry, UnknownCombo
+from combos.core.values import dataclass
 from combos.decision.gates import Closed, Gate
 from combos.decision.model import PATH, REPLY_MAX, ModelReply
 from combos.engine.commands import Break, Command, Commit, Discard, Finish, Limit, Relay, Reply, Send, Wait

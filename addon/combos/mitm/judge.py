@@ -3,8 +3,6 @@
 The flow may be running, finished, or read from a file years later; only what it holds is judged.
 """
 
-from dataclasses import dataclass
-
 from mitmproxy.http import HTTPFlow, Response
 
 from combos.core.cooldown import cooldown_for
@@ -12,6 +10,7 @@ from combos.core.facts import Cooldown, Dialect, Now, TransportFault, Verdict
 from combos.core.failure_facts import FailureFacts
 from combos.core.failures import classify
 from combos.core.transport import transport_facts
+from combos.core.values import dataclass
 from combos.wire.bodies import BodyError, decode
 from combos.wire.dialect import FailureTerminal, Terminal, inspector, whole_answer
 from combos.wire.envelope import failure_facts, stream_failure_facts

@@ -7,7 +7,6 @@ What other addons see, change, answer, hold or kill is the same as on a port of 
 import asyncio
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
@@ -18,6 +17,7 @@ from mitmproxy.http import HTTPFlow
 from combos.admin.client_wire import ClientWire
 from combos.core import errors
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.mitm import claims, own_address, recognition
 from combos.mitm.hooks import fire
 from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_headers, made_request

@@ -5,13 +5,13 @@ Decides where a list comes from. What it holds is the catalog's business, how it
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow, Response
 
 from combos.core.catalog import Catalog, build_catalog, listing_hosts
 from combos.core.facts import Headers, Surface
 from combos.core.registry import Provider, Registry, is_canonical_chatgpt
+from combos.core.values import dataclass
 from combos.upstream.discovery import Discovery, VendorList
 from combos.wire.bodies import BodyError, decode
 from combos.wire.catalog_merge import merge_into

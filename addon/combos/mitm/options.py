@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 
@@ -10,6 +9,7 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.exceptions import OptionsError
 from mitmproxy.options import Options
 
+from combos.core.values import dataclass
 from combos.mitm.access import is_loopback
 from combos.upstream.state_url import StateAddress, parse_state
 

@@ -4,7 +4,6 @@ Decides nothing about targets: it yields the request's facts and its route, or a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from mitmproxy.http import HTTPFlow
 
@@ -14,6 +13,7 @@ from combos.core.facts import Dialect, Surface
 from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.names import is_printed, leaves_its_path
 from combos.core.registry import DirectRoute, Registry, Route
+from combos.core.values import dataclass
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id

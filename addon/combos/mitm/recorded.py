@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from mitmproxy.io import FlowReader
 from combos.admin.live_config import Change, LiveConfig
 from combos.core.facts import Now
 from combos.core.registry import Combo, Registry
+from combos.core.values import dataclass
 from combos.mitm.attempt_flows import is_attempt_record
 from combos.mitm.judge import Judgement, dialect_of, judge
 

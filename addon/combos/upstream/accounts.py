@@ -11,9 +11,11 @@ import json
 import stat
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+from combos.core.values import dataclass
 
 FILE_MAX = 256 * 1024
 _INSTANT_MAX = 10**16  # beyond any date; `1e999` in a file is read as infinity

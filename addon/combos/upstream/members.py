@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.core.config_provider import ProviderConfig
 from combos.core.facts import Headers
 from combos.core.pools import OWN_KEY, PoolKind, kind_of
 from combos.core.registry import Provider
 from combos.core.secrets import Keychain, Secret, pool_secrets, resolve_secret
+from combos.core.values import dataclass
 from combos.upstream.accounts import Account, AccountFiles
 from combos.upstream.credentials import key_header
 

@@ -6,7 +6,7 @@ Refuses destinations: another host than the provider's, a forbidden network, the
 import re
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import aiohttp
 from yarl import URL
@@ -14,6 +14,7 @@ from yarl import URL
 from combos.core.config_provider import Adapter
 from combos.core.facts import Headers, TransportFault
 from combos.core.registry import Provider
+from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest
 from combos.upstream.destination import Guard
 from combos.upstream.faults import UpstreamFault

@@ -8,7 +8,7 @@ member rests is decided in `core.pools`. Quota that rides on answers is noted on
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from combos.core.config_provider import Adapter, AuthMode
@@ -16,6 +16,7 @@ from combos.core.facts import Headers, Now
 from combos.core.ladder import CHATGPT_BASE_URL
 from combos.core.pools import ACCOUNT_KINDS, PoolKind, PoolNote, kind_of, sends_per_attempt
 from combos.core.registry import Provider
+from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.engine.pools import PoolBook, PoolTurn
 from combos.engine.quota import QuotaBook

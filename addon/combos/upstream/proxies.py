@@ -7,7 +7,7 @@ end up in pool keys and messages.
 import base64
 import contextlib
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote
 
 from multidict import CIMultiDict
@@ -15,6 +15,7 @@ from yarl import URL
 
 from combos.core.facts import TransportFault
 from combos.core.registry import Provider
+from combos.core.values import dataclass
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.selfloop import is_loopback_name, numeric
 

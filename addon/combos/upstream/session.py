@@ -4,13 +4,14 @@ It adds credentials, chooses TLS context and proxy, keeps to the destination rul
 more when a pooled connection turned out to be dead. It decides nothing about statuses, hops or cooldowns.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 
 import aiohttp
 from aiohttp.connector import Connection
 
 from combos.core.facts import Headers, TransportFault
+from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest, Timeouts
 from combos.upstream.connector import CURRENT_WATCH, Connector, Watch
 from combos.upstream.deadlines import Clock, Deadlines

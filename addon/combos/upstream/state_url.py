@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from combos.core.secrets import variable_of
+from combos.core.values import dataclass
 
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PORT = 6379

@@ -5,10 +5,11 @@ It decides what a connection trusts and presents. It does not know mitmproxy's o
 
 import ssl
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import certifi
+
+from combos.core.values import dataclass
 
 _VERSIONS = {
     "UNBOUNDED": None,

@@ -1,6 +1,5 @@
 """Which shape of the model list a client asked for, and the answer in that shape."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import parse_qs
 
@@ -8,6 +7,7 @@ import orjson
 
 from combos.core.catalog import Catalog
 from combos.core.facts import Headers
+from combos.core.values import dataclass
 from combos.wire.catalog_anthropic import anthropic_document
 from combos.wire.catalog_codex import codex_document
 from combos.wire.catalog_openai import openai_document

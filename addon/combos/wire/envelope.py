@@ -6,7 +6,6 @@ only for delays and content codings, never for the kind of body.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import orjson
 
@@ -15,6 +14,7 @@ from combos.core.facts import Headers
 from combos.core.failure_codes import CodeClass, code_class
 from combos.core.failure_facts import AccountRefusal, FailureFacts
 from combos.core.request_local import local_row
+from combos.core.values import dataclass
 from combos.wire.bodies import BodyError, decode
 from combos.wire.envelope_shapes import REWRAP_PREFIX, ErrorObject, parse_json, read_error
 from combos.wire.signals import failure_signals, joined

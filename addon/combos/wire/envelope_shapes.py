@@ -6,12 +6,13 @@ and verdicts.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
 from combos.core.failure_codes import REWRAPPING_CODES, type_code
 from combos.core.failure_facts import fold_code
+from combos.core.values import dataclass
 from combos.wire.json_text import loads
 
 MOST_ENVELOPES = 3

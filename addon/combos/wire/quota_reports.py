@@ -5,7 +5,7 @@ A table of sources by canonical base address: a provider at any other address is
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from combos.core.config_provider import AuthMode, ProviderConfig
 from combos.core.ladder import CHATGPT_BASE_URL
 from combos.core.quota import Credits, Snapshot, Window, reset_ms
+from combos.core.values import dataclass
 from combos.wire.quota_headers import place_windows
 
 type Json = Mapping[str, Any]

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -11,6 +10,7 @@ import orjson
 
 from combos.core.errors import bad_request
 from combos.core.facts import Dialect, Headers, Surface
+from combos.core.values import dataclass
 from combos.wire import encrypted_task
 from combos.wire import headers as fields
 from combos.wire.json_text import loads

@@ -1,6 +1,6 @@
 """Cuts a byte stream into server-sent events. Knows lines, fields and frames; refuses to know what an event means."""
 
-from dataclasses import dataclass
+from combos.core.values import dataclass
 
 # A frame of which more than this has come is cut: eight times what a long final event of a text turn takes.
 MAX_FRAME_BYTES = 8 * 1024 * 1024

@@ -5,11 +5,11 @@ The rows are ordered, the first that applies decides. What the status means is f
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from combos.core import prose
 from combos.core.failure_codes import CALLER_ERROR_TYPES, CodeClass, code_class
 from combos.core.failure_facts import fold_code, fold_prose
+from combos.core.values import dataclass
 from combos.wire.envelope_shapes import ErrorObject
 from combos.wire.terminal import FailureTerminal
 

@@ -1,10 +1,11 @@
 """How a stream or a whole answer ended. Plain records: what a failure means is decided by the failure rules."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 
 type SuccessKind = Literal["completed", "incomplete"]
 type FailureKind = Literal["failed", "error", "incomplete", "eof", "malformed"]

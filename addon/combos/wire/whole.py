@@ -1,11 +1,12 @@
 """Reads a whole 2xx answer: did the target answer, or does the body say that it failed. Decides no verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.chat import OUTPUT_FIELDS, chat_error, finish_kind
 from combos.wire.gemini import candidate_has_output, gemini_kind, gemini_reason
 from combos.wire.inspector import Payload, as_list, as_mapping, as_text

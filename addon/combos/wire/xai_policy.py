@@ -4,11 +4,11 @@ Finds the refusal in bytes and builds bytes. When it may be used (Responses requ
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import orjson
 
 from combos.core.facts import Headers
+from combos.core.values import dataclass
 from combos.core.xai_policy import policy_refusal
 from combos.wire.bodies import BodyError, decode
 from combos.wire.envelope import BODY_LIMIT

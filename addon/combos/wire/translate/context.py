@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate.compaction import Compaction
 from combos.wire.translate.shape import Json
 from combos.wire.translate.toolset import Catalog

@@ -3,9 +3,8 @@
 It never decides whether an error is retried; it only says in another dialect what was said.
 """
 
-from dataclasses import dataclass
-
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate.ir import Failure
 from combos.wire.translate.shape import Json, as_dict, as_list, as_str, cut, dump, load
 

@@ -4,9 +4,9 @@ One table serves the renderers, the record of dropped fields and the manual, so 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate.ir import Request, Schema
 from combos.wire.translate.profile import TargetProfile
 from combos.wire.translate.shape import Json

@@ -4,10 +4,11 @@ It holds what all dialects can mean and nothing about how any of them spells it.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate.shape import Json
 
 

@@ -5,11 +5,12 @@ It decides nothing about a request; the renderers read it. Operators override si
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from typing import Any
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 
 
 class Thinking(StrEnum):

@@ -4,10 +4,11 @@ Decides nothing about which target is tried; it says whether this one can be ask
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate import (
     chat_in,
     chat_out,

@@ -6,9 +6,10 @@ Names are a pure function of the declared tools, so that a prompt's prefix is th
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from combos.core.facts import Dialect
+from combos.core.values import dataclass
 from combos.wire.translate.ir import Tool
 from combos.wire.translate.shape import Json, Unsupported, as_dict, as_str, dump_str, load_object
 
