@@ -11,39 +11,40 @@ TOTAL = "total_tokens"
 COUNT_MAX = 10**12
 """More tokens than any request has: a larger count is a fault of the target, and its sums would not fit 64 bits."""
 
-# Rows: flat name, path of the dialect. The first path that holds a count is taken.
+# Rows: flat name, member of the dialect, and a member within that where there is one. The first that holds a count is
+# taken.
 _RESPONSES = (
-    (INPUT, ("input_tokens",)),
-    (OUTPUT, ("output_tokens",)),
-    (TOTAL, ("total_tokens",)),
-    (CACHED, ("input_tokens_details", "cached_tokens")),
-    (CACHE_CREATION, ("input_tokens_details", "cache_write_tokens")),
-    (REASONING, ("output_tokens_details", "reasoning_tokens")),
+    (INPUT, "input_tokens", None),
+    (OUTPUT, "output_tokens", None),
+    (TOTAL, "total_tokens", None),
+    (CACHED, "input_tokens_details", "cached_tokens"),
+    (CACHE_CREATION, "input_tokens_details", "cache_write_tokens"),
+    (REASONING, "output_tokens_details", "reasoning_tokens"),
 )
 _CHAT = (
-    (INPUT, ("prompt_tokens",)),
-    (OUTPUT, ("completion_tokens",)),
-    (TOTAL, ("total_tokens",)),
-    (CACHED, ("prompt_tokens_details", "cached_tokens")),
-    (CACHED, ("prompt_cache_hit_tokens",)),
-    (CACHE_CREATION, ("prompt_tokens_details", "cache_write_tokens")),
-    (REASONING, ("completion_tokens_details", "reasoning_tokens")),
+    (INPUT, "prompt_tokens", None),
+    (OUTPUT, "completion_tokens", None),
+    (TOTAL, "total_tokens", None),
+    (CACHED, "prompt_tokens_details", "cached_tokens"),
+    (CACHED, "prompt_cache_hit_tokens", None),
+    (CACHE_CREATION, "prompt_tokens_details", "cache_write_tokens"),
+    (REASONING, "completion_tokens_details", "reasoning_tokens"),
 )
 _MESSAGES = (
-    (INPUT, ("input_tokens",)),
-    (OUTPUT, ("output_tokens",)),
-    (CACHED, ("cache_read_input_tokens",)),
-    (CACHE_CREATION, ("cache_creation_input_tokens",)),
-    (REASONING, ("output_tokens_details", "thinking_tokens")),
+    (INPUT, "input_tokens", None),
+    (OUTPUT, "output_tokens", None),
+    (CACHED, "cache_read_input_tokens", None),
+    (CACHE_CREATION, "cache_creation_input_tokens", None),
+    (REASONING, "output_tokens_details", "thinking_tokens"),
 )
 _GEMINI = (
-    (INPUT, ("promptTokenCount",)),
-    (OUTPUT, ("candidatesTokenCount",)),
-    (TOTAL, ("totalTokenCount",)),
-    (CACHED, ("cachedContentTokenCount",)),
-    (REASONING, ("thoughtsTokenCount",)),
+    (INPUT, "promptTokenCount", None),
+    (OUTPUT, "candidatesTokenCount", None),
+    (TOTAL, "totalTokenCount", None),
+    (CACHED, "cachedContentTokenCount", None),
+    (REASONING, "thoughtsTokenCount", None),
 )
-_ROWS = {
+_ROWS: dict[Dialect, tuple[tuple[str, str, str | None], ...]] = {
     Dialect.RESPONSES: _RESPONSES,
     Dialect.CHAT: _CHAT,
     Dialect.MESSAGES: _MESSAGES,
@@ -61,10 +62,10 @@ def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
     if not isinstance(usage, dict):
         return None
     flat: dict[str, int] = {}
-    for name, (key, *inner) in _ROWS[dialect]:
-        count = usage.get(key)
-        for key in inner:
-            count = count.get(key) if isinstance(count, dict) else None
+    for name, member, inner in _ROWS[dialect]:
+        count = usage.get(member)
+        if inner is not None:
+            count = count.get(inner) if type(count) is dict else None
         if type(count) is int and 0 <= count <= COUNT_MAX:  # a bool is no count
             flat.setdefault(name, count)
     return flat or None

@@ -1,7 +1,6 @@
 """Reads a whole 2xx answer: did the target answer, or does the body say that it failed. Decides no verdict."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import orjson
 
@@ -63,12 +62,16 @@ def whole_answer(dialect: Dialect, body: bytes) -> WholeAnswer:
     return _READERS[dialect](document)
 
 
-def _answer(dialect: Dialect, terminal: Terminal, usage: object, model: object, response_id: object) -> WholeAnswer:
+def _answer(
+    dialect: Dialect,
+    terminal: Terminal,
+    usage: object,
+    model: object,
+    response_id: object,
+    response: Payload | None = None,
+) -> WholeAnswer:
     return WholeAnswer(
-        terminal,
-        flat_usage(dialect, usage),
-        as_text(model) or None,
-        as_text(response_id) or None,
+        terminal, flat_usage(dialect, usage), as_text(model) or None, as_text(response_id) or None, response
     )
 
 
@@ -84,25 +87,31 @@ def _responses(document: Payload) -> WholeAnswer:
         terminal = SuccessTerminal("incomplete", reason or status, not has_output)
     else:
         terminal = SuccessTerminal("completed", "", not has_output)
-    answer = _answer(Dialect.RESPONSES, terminal, document.get("usage"), document.get("model"), document.get("id"))
-    return replace(answer, response=document)
+    usage, model, response_id = document.get("usage"), document.get("model"), document.get("id")
+    return _answer(Dialect.RESPONSES, terminal, usage, model, response_id, document)
 
 
 def _chat(document: Payload) -> WholeAnswer:
-    choices = [as_mapping(choice) for choice in as_list(document.get("choices"))]
-    empty = not any(_has_output(as_mapping(choice.get("message"))) for choice in choices)
-    error = chat_error(document, choices)
+    choices: list[Payload] = [choice for choice in as_list(document.get("choices")) if isinstance(choice, dict)]
+    empty, reason = True, ""
+    for choice in choices:
+        empty = empty and not _has_output(choice.get("message"))
+        reason = reason or as_text(choice.get("finish_reason"))
+    error = chat_error(document, choices) if empty else None
     terminal: Terminal
-    if error is not None and empty:
+    if error is not None:
         terminal = FailureTerminal(Dialect.CHAT, "error", error)
     else:
-        reason = next((r for choice in choices if isinstance(r := choice.get("finish_reason"), str) and r), "")
         terminal = SuccessTerminal(finish_kind(reason), reason, empty)
     return _answer(Dialect.CHAT, terminal, document.get("usage"), document.get("model"), document.get("id"))
 
 
-def _has_output(message: Payload) -> bool:
-    return any(message.get(field) for field in _MESSAGE_FIELDS)
+def _has_output(message: object) -> bool:
+    if isinstance(message, dict):
+        for field in _MESSAGE_FIELDS:
+            if message.get(field):
+                return True
+    return False
 
 
 def _messages(document: Payload) -> WholeAnswer:
