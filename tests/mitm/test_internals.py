@@ -1,15 +1,20 @@
 """What is relied upon of mitmproxy, by behaviour, as far as the tests of the layer do not show it."""
 
 import asyncio
+import uuid
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mitmproxy import exceptions
 from mitmproxy.http import Headers, HTTPFlow, Request, Response
 from mitmproxy.proxy.server import TimeoutWatchdog
+from mitmproxy.test import tflow
 
 from combos.mitm.internals import (
     connection_handler,
     keep_client_open,
+    made_flow,
     made_headers,
     made_request,
     made_response,
@@ -67,6 +72,24 @@ async def test_a_flow_can_be_killed_only_while_it_is_live(start: Start) -> None:
         await body_of(client)
     with pytest.raises(exceptions.ControlException):
         answering.flows[0].kill()
+
+
+def test_flows_made_without_a_question_to_the_system_are_the_same_as_those_made_with_one() -> None:
+    flow = tflow.tflow()
+    full = HTTPFlow(flow.client_conn, flow.server_conn, live=True)
+    lean = made_flow(full.client_conn, full.server_conn, "0" * 32, full.timestamp_created)
+    full.id = lean.id
+    assert vars(lean) == vars(full)
+    full.request = lean.request = flow.request
+    assert lean.get_state() == full.get_state()
+    assert HTTPFlow.from_state(lean.get_state()).get_state() == full.get_state()
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_a_flow_has_an_identifier_of_the_usual_form(drawn: bytes) -> None:
+    flow = tflow.tflow()
+    lean = made_flow(flow.client_conn, flow.server_conn, drawn.hex(), 3.5)
+    assert lean.id == str(uuid.UUID(bytes=drawn, version=4))
 
 
 def test_messages_made_without_checks_are_the_same_as_those_made_with_them() -> None:

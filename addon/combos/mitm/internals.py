@@ -8,6 +8,7 @@ module decides nothing about responses.
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Protocol
 
 from mitmproxy import ctx
@@ -85,6 +86,9 @@ from mitmproxy.utils.human import parse_size
 
 from combos.wire.reasons import reason_of
 
+# What a random digit becomes where an identifier names its kind (RFC 9562, 4.1).
+_VARIANTS = MappingProxyType({digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"})
+
 __all__ = [
     "AddonManager",
     "CloseConnection",
@@ -127,6 +131,7 @@ __all__ = [
     "lazy_unless_chosen",
     "listen_addresses",
     "listening_modes",
+    "made_flow",
     "made_headers",
     "made_request",
     "made_response",
@@ -214,6 +219,29 @@ def store_content(flow: HTTPFlow, content: bytes) -> None:
         flow.response.data.content = content
 
 
+def made_flow(client: Client, server: Server, seed: str, now: float) -> HTTPFlow:
+    """A live flow that still lacks its request. `seed` is 32 random hexadecimal digits, for an identifier of the usual
+    form.
+
+    Relied upon: the constructor does no more than set these attributes. It asks the system for every identifier, which
+    takes longer than all the rest.
+    """
+    flow = HTTPFlow.__new__(HTTPFlow)
+    flow.id = f"{seed[:8]}-{seed[8:12]}-4{seed[13:16]}-{_VARIANTS[seed[16]]}{seed[17:20]}-{seed[20:]}"
+    flow.client_conn = client
+    flow.server_conn = server
+    flow.live = True
+    flow.timestamp_created = now
+    flow.intercepted = False
+    flow._resume_event = None
+    flow._backup = None
+    flow.marked = ""
+    flow.is_replay = None
+    flow.metadata = {}
+    flow.comment = ""
+    return flow
+
+
 def made_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Header fields as they are. Relied upon: `Headers` keeps them as `fields`, and its constructor checks types."""
     headers = Headers.__new__(Headers)
@@ -239,20 +267,18 @@ def made_request(
     check costs more than everything else that is done for a request at the listener.
     """
     data = RequestData.__new__(RequestData)
-    vars(data).update(
-        host=host,
-        port=port,
-        method=method,
-        scheme=scheme,
-        authority=b"",
-        path=path,
-        http_version=version,
-        headers=headers,
-        content=body,
-        trailers=None,
-        timestamp_start=now,
-        timestamp_end=now,
-    )
+    data.host = host
+    data.port = port
+    data.method = method
+    data.scheme = scheme
+    data.authority = b""
+    data.path = path
+    data.http_version = version
+    data.headers = headers
+    data.content = body
+    data.trailers = None
+    data.timestamp_start = now
+    data.timestamp_end = now
     request = Request.__new__(Request)
     request.data = data
     return request
@@ -261,17 +287,15 @@ def made_request(
 def made_response(status: int, headers: Headers, now: float) -> Response:
     """A response without its body yet; see `made_request`."""
     data = ResponseFields.__new__(ResponseFields)
-    vars(data).update(
-        # HTTP/1.1 also for an HTTP/2 client: mitmproxy then puts the header names into lower case without a log line.
-        http_version=b"HTTP/1.1",
-        status_code=status,
-        reason=reason_of(status),
-        headers=headers,
-        content=None,
-        trailers=None,
-        timestamp_start=now,
-        timestamp_end=None,
-    )
+    # HTTP/1.1 also for an HTTP/2 client: mitmproxy then puts the header names into lower case without a log line.
+    data.http_version = b"HTTP/1.1"
+    data.status_code = status
+    data.reason = reason_of(status)
+    data.headers = headers
+    data.content = None
+    data.trailers = None
+    data.timestamp_start = now
+    data.timestamp_end = None
     response = Response.__new__(Response)
     response.data = data
     return response

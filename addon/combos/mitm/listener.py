@@ -20,9 +20,10 @@ from combos.core.facts import Dialect
 from combos.core.values import dataclass
 from combos.mitm import claims, own_address, recognition
 from combos.mitm.hooks import fire
-from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_headers, made_request
+from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_flow, made_headers, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
+from combos.mitm.seeds import Seeds
 from combos.mitm.service import Service
 from combos.mitm.writer import Responder, ResponseWriter
 
@@ -32,6 +33,7 @@ class Listener:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._seeds = Seeds()
         self._peers: WeakKeyDictionary[asyncio.Transport, _Peer] = WeakKeyDictionary()
 
     @property
@@ -44,7 +46,7 @@ class Listener:
         peer = self._peer(request)
         if peer is None:
             return
-        flow = _flow(peer, request, target, body or b"")
+        flow = _flow(peer, self._seeds.next(), request, target, body or b"")
         answer = _Answer(flow, wire)
         await answer.run(None if body is not None else self._too_large(flow))
 
@@ -148,8 +150,9 @@ class _Answer:
             await self._flow.wait_for_resume()
 
 
-def _flow(peer: _Peer, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
-    flow = HTTPFlow(peer.client, peer.server, live=True)
+def _flow(peer: _Peer, seed: str, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
+    now = time.time()
+    flow = made_flow(peer.client, peer.server, seed, now)
     flow.request = made_request(
         peer.host,
         peer.port,
@@ -158,7 +161,7 @@ def _flow(peer: _Peer, request: web.BaseRequest, target: str, body: bytes) -> HT
         b"HTTP/%d.%d" % request.version,
         made_headers(request.raw_headers),
         body,
-        flow.timestamp_created,
+        now,
     )
     claims.enter_at_listener(flow)
     return flow
