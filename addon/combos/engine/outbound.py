@@ -16,10 +16,6 @@ from combos.wire import headers as wire_headers
 from combos.wire.request import RequestFacts
 
 TURN_STATE = "x-codex-turn-state"
-# RFC 8586: every proxy adds its mark and refuses requests that carry it already.
-LOOP_HEADER = b"cdn-loop"
-
-
 _LIMITS = frozenset({"connect_timeout_ms", "head_timeout_ms", "idle_timeout_ms"})
 
 
@@ -89,27 +85,24 @@ def _base(base: str, adapter: Adapter | None) -> str:
 def _headers(
     request: TurnRequest, target: Target, provider: Provider, words: Words, state: EngineState, now: Now
 ) -> Headers:
-    turn_state = wire_headers.get(request.headers, TURN_STATE)
     client = request.headers
     if words.context is not None:
         accept = b"text/event-stream" if words.stream else b"application/json"
         client = (*(pair for pair in client if pair[0].lower() != b"accept"), (b"accept", accept))
-    made = wire_headers.request_headers(
+    config = provider.config
+    return wire_headers.request_headers(
         client,
         dialect=target.dialect or request.facts.dialect,
         client_dialect=request.facts.dialect,
         model=target.model,
-        configured=provider.config.headers,
-        keep_turn_state=turn_state is not None and state.issued_by(turn_state, target, now),
+        configured=config.headers,
+        keep_turn_state=state.has_issuers and _is_issuer(request, target, state, now),
+        # Only targets in private networks can lead back here by way of another proxy; vendors need not know of it.
+        mark=request.mark.encode() if config.allow_private_network else b"",
     )
-    # Only targets in private networks can lead back here by way of another proxy; vendors need not know of this one.
-    return _marked(made, request.mark.encode()) if request.mark and provider.config.allow_private_network else made
 
 
-def _marked(headers: Headers, mark: bytes) -> Headers:
-    """The fields with this proxy's mark behind those of the proxies before it."""
-    if wire_headers.get(headers, LOOP_HEADER.decode()) is None:
-        return (*headers, (LOOP_HEADER, mark))
-    passed = [value for name, value in headers if name.lower() == LOOP_HEADER]
-    others = [field for field in headers if field[0].lower() != LOOP_HEADER]
-    return (*others, (LOOP_HEADER, b", ".join([*passed, mark])))
+def _is_issuer(request: TurnRequest, target: Target, state: EngineState, now: Now) -> bool:
+    """Whether the target issued the turn state that the client sends."""
+    turn_state = wire_headers.get(request.headers, TURN_STATE)
+    return turn_state is not None and state.issued_by(turn_state, target, now)

@@ -27,7 +27,6 @@ from combos.decision.model import ModelReply
 from combos.decision.service import Secrets
 from combos.engine.compaction import recalled_route
 from combos.engine.explain import Explanation, explain
-from combos.engine.outbound import LOOP_HEADER
 from combos.engine.record import Outcome, TurnRecord, trail
 from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
@@ -36,6 +35,7 @@ from combos.engine.turn import Turn
 from combos.mitm import access
 from combos.mitm.client import Client
 from combos.mitm.dispatch import Dispatch, Services, clock
+from combos.mitm.heard import is_heard
 from combos.mitm.internal_turn import Surroundings, invoke
 from combos.mitm.model_lists import ModelLists
 from combos.mitm.options import Settings
@@ -55,6 +55,7 @@ from combos.upstream.pool import PooledUpstream
 from combos.upstream.quota import QuotaProbes
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.session import Upstream
+from combos.wire.headers import LOOP_HEADER
 from combos.wire.request import lane
 
 logger = logging.getLogger(__name__)
@@ -257,7 +258,8 @@ class Service:
 
     def _finished(self, flow: HTTPFlow, record: TurnRecord, changed: bool) -> None:
         level = logging.INFO if record.outcome is not Outcome.CANCELLED else logging.DEBUG
-        logger.log(level, f"combos: {trail(record)}")
+        if is_heard(logger, level):
+            logger.log(level, f"combos: {trail(record)}")
         self.activity.turn(record, self.now())
         self.books.turn(record, self.config.registry)
         if changed:

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from combos.core.facts import Dialect, Headers
 
+type Field = tuple[bytes, bytes]
+
 ANTHROPIC_VERSION = "2023-06-01"
 
 # RFC 9110, 7.6.1, and what older clients and proxies add to it.
@@ -69,6 +71,8 @@ _CLIENT_ONLY_PREFIXES = (
 )
 _CONNECTION = b"connection"
 _TURN_STATE = b"x-codex-turn-state"
+# RFC 8586: every proxy adds its mark and refuses requests that carry it already.
+LOOP_HEADER = b"cdn-loop"
 _ROUTING_HINT = b"x-codex-routing-hint"
 _MODEL = b"openai-model"
 # Fields of an answer that bind the client to the target's host.
@@ -115,7 +119,7 @@ def _encoded(name: str) -> bytes:
     return name.lower().encode("latin-1")
 
 
-def pair(name: str, value: str) -> tuple[bytes, bytes]:
+def pair(name: str, value: str) -> Field:
     """A header field from text. Raises `HeaderError` for a name that is no token and a value with CR, LF or NUL."""
     raw = (name.encode("latin-1", "replace"), value.encode("utf-8").strip())
     if not _is_sound(*raw):
@@ -132,30 +136,43 @@ def request_headers(
     configured: Mapping[str, str],
     keep_credentials: bool = False,
     keep_turn_state: bool = False,
+    mark: bytes = b"",
 ) -> Headers:
     """What a target gets of a client's header fields.
 
     `dialect` is the target's. `configured` are the provider's own extra fields: they replace the client's. `model` is
     the target's model id, for the one field that repeats it. `keep_credentials`: the target takes the caller's login.
-    `keep_turn_state`: the target is the one that issued the turn state. Fields that could break a line are dropped.
-    Raises `HeaderError` when a configured field is not valid.
+    `keep_turn_state`: the target is the one that issued the turn state. `mark`: what this proxy puts behind the marks
+    of the proxies before it. Fields that could break a line are dropped. Raises `HeaderError` when a configured field
+    is not valid.
     """
     dropped = _RARELY_SENT
     if keep_credentials or keep_turn_state:
         dropped = _NEVER_SENT | (set() if keep_credentials else _CREDENTIALS)
         dropped |= set() if keep_turn_state else {_TURN_STATE}
-    extra = tuple([pair(name, value) for name, value in configured.items()])
-    if extra:
-        dropped = dropped.union([name.lower() for name, _ in extra])
+    extra = [pair(name, value) for name, value in configured.items()]
+    present = {name.lower() for name, _ in extra}
+    if present:
+        dropped |= present
     is_crossing = dialect is not client_dialect
     kept = []
-    present = {name.lower() for name, _ in extra}
-    for key, name, value in _sound(client, dropped):
+    for key, field in _sound(client, dropped):
         if is_crossing and _is_client_only(key):
             continue
         present.add(key)
-        kept.append((name, value) if key != _ROUTING_HINT else _with_hint(name, value, model))
-    return (*kept, *extra, *[field for field in _defaults(dialect) if field[0] not in present])
+        kept.append(field if key != _ROUTING_HINT else _with_hint(field, model))
+    kept += extra
+    kept += [field for field in _defaults(dialect) if field[0] not in present]
+    if mark:
+        kept = [*kept, (LOOP_HEADER, mark)] if LOOP_HEADER not in present else _marked(kept, mark)
+    return tuple(kept)
+
+
+def _marked(headers: list[Field], mark: bytes) -> list[Field]:
+    """The fields with this proxy's mark behind those of the proxies before it."""
+    passed = [value for name, value in headers if name.lower() == LOOP_HEADER]
+    others = [field for field in headers if field[0].lower() != LOOP_HEADER]
+    return [*others, (LOOP_HEADER, b", ".join([*passed, mark]))]
 
 
 def response_headers(
@@ -170,38 +187,42 @@ def response_headers(
     if decoded:
         dropped = dropped | {b"content-encoding"}
     kept = []
-    for key, name, value in _sound(target, dropped):
+    for key, field in _sound(target, dropped):
         if key != _MODEL:
-            kept.append((name, value))
+            kept.append(field)
         elif requested_model is not None:
             kept.append(pair("openai-model", requested_model))
     return tuple(kept)
 
 
-def _sound(headers: Headers, dropped: frozenset[bytes]) -> list[tuple[bytes, bytes, bytes]]:
-    """The fields that are not dropped, nor declared to be hop-by-hop, nor able to break a line: name in lower case,
-    name, value."""
-    fields = [(_key(name), name, value) for name, value in headers]
-    gone = [token for key, _, value in fields if key == _CONNECTION for token in value.split(b",")]
-    if gone:
-        dropped = dropped.union([token.strip().lower() for token in gone])
-    return [
-        (key, name, value)
-        for key, name, value in fields
-        if key is not None and key not in dropped and _FORBIDDEN.search(value) is None
-    ]
+def _sound(headers: Headers, dropped: frozenset[bytes]) -> list[tuple[bytes, Field]]:
+    """The fields that are not dropped (`connection` is), nor declared to be hop-by-hop, nor able to break a line, with
+    their names in lower case."""
+    sound: list[tuple[bytes, Field]] = []
+    declared = b""
+    for field in headers:
+        name, value = field
+        # The same few names come again with every request.
+        key = _remembered_key(name) if len(name) <= _KEY_MAX else _key(name)
+        if key is None:
+            continue
+        if key not in dropped:
+            if _FORBIDDEN.search(value) is None:
+                sound.append((key, field))
+        elif key == _CONNECTION:
+            declared += b"," + value
+    if not declared:
+        return sound
+    gone = {token.strip().lower() for token in declared.split(b",")}
+    return [(key, field) for key, field in sound if key not in gone]
 
 
 def _key(name: bytes) -> bytes | None:
-    """A field's name in lower case; None for one that is no token. The same few come again with every request."""
-    return _remembered_key(name) if len(name) <= _KEY_MAX else _token(name)
-
-
-def _token(name: bytes) -> bytes | None:
+    """A field's name in lower case; None for one that is no token."""
     return name.lower() if _TOKEN.match(name) is not None else None
 
 
-_remembered_key = lru_cache(512)(_token)
+_remembered_key = lru_cache(512)(_key)
 
 
 def _is_sound(name: bytes, value: bytes) -> bool:
@@ -212,9 +233,10 @@ def _is_client_only(key: bytes) -> bool:
     return key in _CLIENT_ONLY or key.startswith(_CLIENT_ONLY_PREFIXES)
 
 
-def _with_hint(name: bytes, value: bytes, model: str) -> tuple[bytes, bytes]:
+def _with_hint(field: Field, model: str) -> Field:
     """Codex repeats the model in a field of its own; it must name the model that is asked now."""
-    return (name, b"model=" + pair("model", model)[1] if value.startswith(b"model=") else value)
+    name, value = field
+    return (name, b"model=" + pair("model", model)[1]) if value.startswith(b"model=") else field
 
 
 def _defaults(dialect: Dialect) -> Headers:
