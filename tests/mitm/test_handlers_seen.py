@@ -23,6 +23,20 @@ class Slotted:
     __slots__ = ()
 
 
+class Bare:
+    """Has no attribute of its own."""
+
+
+def test_the_first_attribute_of_an_addon() -> None:
+    bare = Bare()
+    with taddons.context(bare) as context:
+        seen = HandlersSeen(context.master.addons)
+        seen.look()
+        assert seen.is_current()
+        vars(bare)["request"] = print
+        assert not seen.is_current()
+
+
 @pytest.mark.parametrize("is_changed", [True, False])
 def test_a_change_among_addons_of_every_kind(is_changed: bool) -> None:
     inner = SimpleNamespace(name="inner", value=1)
