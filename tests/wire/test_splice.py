@@ -164,6 +164,11 @@ def test_the_short_way_agrees_with_the_long_one(text: str) -> None:
         (b'{"model":"a","tools":[{"model":"b"}]}', False),
         (b'{"model":"a","x":"\\u006d"}', False),
         (b'{"model":{"a":1}}', False),
+        (b'{"model":[1]}', False),
+        (b'{"model":"a","model":{"b":1}}', False),
+        (b'{"model":["model"],"model":"a"}', False),
+        (b'{"x":"say \\"model\\": b","model":"a","y":"model"}', True),
+        (b'{"x":"model","model" :\n"a"}', True),
     ],
 )
 def test_what_can_be_told_at_a_glance(body: bytes, found: bool) -> None:

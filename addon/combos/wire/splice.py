@@ -29,12 +29,13 @@ def _skipping(levels: int) -> bytes:
 
 _TO_BRACKET = re.compile(_skipping(_SKIPPED_LEVELS) + rb"([\[\]{}])", re.DOTALL)
 _OPEN = re.compile(rb"\s*\{\s*")
-_COLON = re.compile(rb"\s*:\s*")
 _KEY = re.compile(rb"(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(_STRING + rb"|[^\s,\]}]+", re.DOTALL)
+# Without its group when the value is an array or an object.
+_BEHIND_KEY = re.compile(rb"\s*:\s*(?:(?![\[{])(" + _SCALAR.pattern + rb"))?", re.DOTALL)
 _NEXT = re.compile(rb"\s*,\s*")
 _CLOSE = re.compile(rb"\s*\}")
-_OPENERS = b"[{"
+_BACKSLASH = ord("\\")
 
 
 class SpliceError(ValueError):
@@ -92,29 +93,26 @@ def sole_member(body: bytes, key: str) -> tuple[int, int] | None:
     one, no escape that could hide another, and before it (or after its value) no bracket but the root's, it is the
     root's.
     """
-    if not key.isidentifier() or not key.isascii() or b"\\u00" in body:
+    # Searched from behind, which takes CPython a third to a fifth of the time.
+    if not key.isidentifier() or not key.isascii() or body.rfind(b"\\u00") >= 0:
         return None
-    quoted = orjson.dumps(key)
-    found = _sole_key(body, quoted)
-    if found is None:
+    found = _sole_key(body, orjson.dumps(key))
+    if found is None or found[1] is None:
         return None
-    value = _SCALAR.match(body, found)
-    if value is None or body[found] in _OPENERS:
-        return None
-    return value.span() if _is_at_root(body, found, value.end()) else None
+    return found.span(1) if _is_at_root(body, *found.span(1)) else None
 
 
-def _sole_key(body: bytes, quoted: bytes) -> int | None:
-    """Offset of the value behind the only occurrence of a key."""
+def _sole_key(body: bytes, quoted: bytes) -> re.Match[bytes] | None:
+    """What stands behind the only occurrence of a key; None for several, or none."""
     found = None
-    at = body.find(quoted)
+    at = body.rfind(quoted)
     while at >= 0:
-        colon = _COLON.match(body, at + len(quoted))
-        if colon is not None and body[at - 1 : at] != b"\\":
+        behind = _BEHIND_KEY.match(body, at + len(quoted))
+        if behind is not None and body[at - 1] != _BACKSLASH:
             if found is not None:
                 return None
-            found = colon.end()
-        at = body.find(quoted, at + len(quoted))
+            found = behind
+        at = body.rfind(quoted, 0, at)
     return found
 
 
