@@ -1,6 +1,7 @@
 """What requests share: who may use it, which provider can be called, and what is remembered of a conversation."""
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from combos.core import errors
 from combos.core.facts import Headers, Now
 from combos.core.recall import Selection, lane_key
 from combos.core.registry import ComboRoute
+from combos.engine.record import Outcome, TurnRecord, trail
 from combos.mitm.access import caller_of
 from combos.mitm.client import Client
 from combos.mitm.dispatch import Dispatch
@@ -166,6 +168,37 @@ def recognised(service: Service, asked: HTTPFlow) -> Recognised:
 
 def client(service: Service, asked: HTTPFlow, origin: str | None) -> Client:
     return Client(service, asked, service.config.registry, origin)
+
+
+# -- a turn that is over
+
+
+def finished(outcome: Outcome) -> TurnRecord:
+    return TurnRecord("combo/main", "main", 1_000, outcome=outcome, status=200, ended_ms=1_800)
+
+
+@pytest.mark.parametrize(("outcome", "level"), [(Outcome.SUCCESS, logging.INFO), (Outcome.CANCELLED, logging.DEBUG)])
+async def test_one_line_says_how_a_turn_ended(
+    service: Service, caplog: pytest.LogCaptureFixture, outcome: Outcome, level: int
+) -> None:
+    caplog.set_level(level, "combos.mitm.service")
+    record = finished(outcome)
+    service._finished(flow(), record, False)
+    assert [(row.levelno, row.getMessage()) for row in caplog.records] == [(level, f"combos: {trail(record)}")]
+
+
+async def test_a_line_that_nobody_takes_is_not_made(
+    service: Service, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[TurnRecord] = []
+    monkeypatch.setattr("combos.mitm.service.trail", made.append)
+    caplog.set_level(logging.INFO, "combos.mitm.service")
+    with monkeypatch.context() as patched:
+        patched.setattr(logging.getLogger(), "handlers", [logging.NullHandler(logging.ERROR)])
+        service._finished(flow(), finished(Outcome.SUCCESS), False)
+    assert made == []
+    service._finished(flow(), finished(Outcome.SUCCESS), False)
+    assert len(made) == 1
 
 
 # -- what is remembered

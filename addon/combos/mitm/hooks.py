@@ -86,7 +86,7 @@ class RememberedHooks:
         for handler in _log_hooks():
             handler.removeFilter(self.is_log_wanted)
 
-    def is_log_wanted(self, _record: logging.LogRecord) -> bool:
+    def is_log_wanted(self, _record: logging.LogRecord | None = None) -> bool:
         """Whether the hook for log records is to be fired: not when it is known that nobody handles it.
 
         Firing it wakes the event loop once more for every record. Any thread may log, so nothing is looked up here; a
