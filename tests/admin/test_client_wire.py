@@ -9,6 +9,8 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 from aiohttp.http import HttpVersion10, HttpVersion11
+from hypothesis import given
+from hypothesis import strategies as st
 
 from combos.admin.client_wire import ClientWire
 from combos.core.facts import Headers
@@ -59,6 +61,7 @@ def wire_of(request: Request, more: Headers = (), writes: Writes | None = None) 
 
 
 LENGTH = (b"Content-Length", b"5")
+BREAKS = set(b"\r\n\0")
 CHUNKED = (b"Transfer-Encoding", b"chunked")
 
 
@@ -84,6 +87,22 @@ def test_a_status_has_words_after_it(given: bytes, shown: bytes) -> None:
     wire.flush()
     assert request.transport is not None
     assert b"".join(request.transport.sent).startswith(b"HTTP/1.1 503 " + shown + b"\r\n")
+
+
+WORD = st.binary(max_size=4) | st.sampled_from([b"a\r", b"\n", b"\0", b"x-a", b"a\r\nb: c", b"\n\r"])
+
+
+@given(reason=WORD, fields=st.lists(st.tuples(WORD, WORD), max_size=5))
+def test_what_would_break_a_line_of_the_head_is_left_out(reason: bytes, fields: list[tuple[bytes, bytes]]) -> None:
+    request = Request()
+    wire = wire_of(request, ((b"vary", b"Origin"), (b"bad", b"\r\n")))
+    wire.head(200, reason, [LENGTH, *fields], bodiless=True)
+    wire.flush()
+    assert request.transport is not None
+    said = b"" if BREAKS & set(reason) else reason or b"OK"
+    kept = [b"%b: %b" % field for field in fields if not BREAKS & set(field[0] + field[1])]
+    lines = [b"HTTP/1.1 200 " + said, b"Content-Length: 5", *kept, b"vary: Origin", b"", b""]
+    assert request.transport.sent == [b"\r\n".join(lines)]
 
 
 def test_chunks() -> None:

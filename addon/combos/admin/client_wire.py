@@ -17,9 +17,10 @@ from combos.upstream.writes import Writes
 from combos.wire.reasons import reason_of
 
 _CHUNKED = b"chunked"
+_COLON = b": ".join
+_LINE = b"\r\n"
 _BREAKS = re.compile(rb"[\r\n\0]")
 _FRAMING = frozenset((b"transfer-encoding", b"content-length"))
-_THERE_ALREADY = ("_messages", "_message_tail", "_upgraded")
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
 
 
@@ -56,17 +57,14 @@ class ClientWire:
         if not (bodiless or self._chunked or self._until_close):
             self._left = _length(framing[b"content-length"])
         self.keeps &= not self._until_close
-        reason = reason or reason_of(status)
-        # Other addons make answers too: what would break a line of the head is left out of it.
-        lines = [b"HTTP/1.1 %d %b" % (status, reason), *(b"%b: %b" % field for field in (*fields, *self._more))]
-        if _BREAKS.search(b"".join(lines)):
-            lines[0] = b"HTTP/1.1 %d %b" % (status, b"" if _BREAKS.search(reason) else reason)
-            lines[1:] = [line for line in lines[1:] if not _BREAKS.search(line)]
+        lines = [b"HTTP/1.1 %d %b" % (status, reason or reason_of(status)), *map(_COLON, fields)]
+        if self._more:
+            lines.extend(map(_COLON, self._more))
         if not self.keeps:
             lines.append(b"connection: close")
         elif self._request.version == HttpVersion10:
             lines.append(b"connection: keep-alive")
-        self._pieces.append(b"\r\n".join(lines) + b"\r\n\r\n")
+        self._pieces.append(_joined(status, lines))
 
     def chunk(self, data: bytes) -> None:
         """A piece of the body; an empty one is none."""
@@ -107,7 +105,10 @@ class ClientWire:
         long as `_upgraded` is set. Where one of them is missing nothing is put off.
         """
         protocol = self._request.protocol
-        return any(getattr(protocol, name, True) for name in _THERE_ALREADY)
+        try:
+            return bool(protocol._messages or protocol._message_tail or protocol._upgraded)
+        except AttributeError:
+            return True
 
     async def drain(self) -> None:
         """Return when the client has room for more. Raises `ConnectionError` when it is gone."""
@@ -126,6 +127,16 @@ class ClientWire:
             if self._until_close and (raw := transport.get_extra_info("socket")) is not None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             transport.close()
+
+
+def _joined(status: int, lines: list[bytes]) -> bytes:
+    """The head. Other addons make answers too: what would break a line of it is left out."""
+    head, inner = _LINE.join(lines), len(lines) - 1
+    if head.count(b"\r") != inner or head.count(b"\n") != inner or 0 in head:
+        first, *others = lines
+        first = b"HTTP/1.1 %d " % status if _BREAKS.search(first) else first
+        head = _LINE.join([first, *(line for line in others if not _BREAKS.search(line))])
+    return head + _LINE + _LINE
 
 
 def _length(value: bytes) -> int:

@@ -26,6 +26,9 @@ from combos.mitm.internals import (
     ResponseProtocolError,
 )
 
+_BODILESS = frozenset((204, 304))
+_FRAMING = frozenset((b"transfer-encoding", b"content-length"))
+
 type Fire = Callable[[type[Hook]], Awaitable[None] | None]
 
 
@@ -80,21 +83,19 @@ class ListenerSink:
         if self._flow.error is not None:
             await self.kill()
         await self._head(response, is_all=not body)
-        await self._rest(body)
+        if self._streams:  # another addon wants to see it piece by piece
+            self._data(body)
+            await self._end()
+        else:
+            response = self._response
+            response.data.content = body
+            await self._finish(response)
+        self._wire.flush()
 
     async def given(self, response: Response) -> None:
         """Send a response that an addon has set in a hook of the request."""
         await self._head(response, is_all=True)
         await self._finish(self._response)
-        self._wire.flush()
-
-    async def _rest(self, body: bytes) -> None:
-        if self._streams:  # another addon wants to see it piece by piece
-            self._data(body)
-            await self._end()
-        else:
-            self._response.data.content = body
-            await self._finish(self._response)
         self._wire.flush()
 
     async def kill(self) -> None:
@@ -173,11 +174,12 @@ class ListenerSink:
                 await waiting
 
     def _send_whole(self, response: Response) -> None:
-        status, body = response.status_code, response.raw_content or b""
-        bodiless = self._flow.request.method.upper() == "HEAD" or status in (204, 304)
+        data = response.data
+        body = data.content or b""
+        bodiless = data.status_code in _BODILESS or self._flow.request.data.method.upper() == b"HEAD"
         if not bodiless:
             _measure(response, body)
-        self._wire.head(status, response.data.reason, response.headers.fields, bodiless=bodiless)
+        self._wire.head(data.status_code, data.reason, data.headers.fields, bodiless=bodiless)
         if not bodiless:
             self._wire.chunk(body)
 
@@ -191,10 +193,14 @@ class ListenerSink:
 
 def _measure(response: Response, body: bytes) -> None:
     """Have the head say how long the body is: an addon may have replaced either."""
-    if "transfer-encoding" in response.headers:
-        response.headers.pop("content-length", None)
-    elif response.headers.get("content-length") != (length := str(len(body))):
-        response.headers["content-length"] = length
+    headers, length = response.data.headers, b"%d" % len(body)
+    framing = [(known, value) for name, value in headers.fields if (known := name.lower()) in _FRAMING]
+    if framing == [(b"content-length", length)]:
+        return
+    if any(name == b"transfer-encoding" for name, _ in framing):
+        headers.pop("content-length", None)
+    else:
+        headers["content-length"] = str(len(body))
 
 
 def _changed(response: Response, data: bytes) -> Iterable[bytes]:

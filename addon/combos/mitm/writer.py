@@ -73,7 +73,7 @@ class ResponseWriter:
         """Send a whole response; returns when it is on its way. ValueError: bad status or header."""
         self._check_start(status)
         bodiless = _is_bodiless(self._flow.request, status)
-        response = _response(status, _whole_headers(self._flow.request, status, headers, len(body)))
+        response = _response(status, _whole_headers(status, headers, len(body), bodiless=bodiless))
         self.started = self.finished = True
         await self._sink.whole(response, b"" if bodiless else body)
 
@@ -212,7 +212,7 @@ class WholeSink:
 
 
 def _is_bodiless(request: Request, status: int) -> bool:
-    return request.method.upper() == "HEAD" or status in (204, 304)
+    return status in (204, 304) or request.data.method.upper() == b"HEAD"
 
 
 def _response(status: int, fields: list[tuple[bytes, bytes]]) -> Response:
@@ -228,16 +228,15 @@ def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:
     return fields
 
 
-def _whole_headers(request: Request, status: int, headers: Headers, length: int) -> list[tuple[bytes, bytes]]:
+def _whole_headers(status: int, headers: Headers, length: int, *, bodiless: bool) -> list[tuple[bytes, bytes]]:
     fields = _own_fields(headers)
     unmeasured = [field for field in fields if field[0].lower() != _LENGTH]
     # The length of a 304 or of the answer to a HEAD describes a body that is not sent: the maker knows it better.
-    if len(unmeasured) < len(fields) and status != 204 and _is_bodiless(request, status):
+    if bodiless and status != 204 and len(unmeasured) < len(fields):
         return fields
-    fields = unmeasured
     if status not in (204, 304):
-        fields.append((_LENGTH, b"%d" % length))
-    return fields
+        unmeasured.append((_LENGTH, b"%d" % length))
+    return unmeasured
 
 
 def _streamed_headers(
