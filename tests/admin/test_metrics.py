@@ -1,19 +1,22 @@
 """Metrics: what a request adds to them, that labels are bounded, and that every metric is documented."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from combos import __version__
 from combos.admin.live_config import Change
 from combos.admin.metrics import LiveCollector, LiveSources, Metrics, cooling, named_places, overhead_ms, place_of
 from combos.core.config import Config
 from combos.core.cooldowns import CooldownEntry, CooldownKey
-from combos.core.facts import Now
-from combos.core.registry import build_registry
-from combos.engine.record import Outcome
+from combos.core.facts import Dialect, Now
+from combos.core.registry import Registry, build_registry
+from combos.engine.record import Outcome, TurnRecord
 from combos.engine.state import EngineState
 from records import AT, attempt, decision, failure, registry, turn
 
@@ -74,6 +77,61 @@ def test_names_that_only_clients_know_are_no_labels() -> None:
     assert value(
         metrics, "combos_attempts_total", combo="direct", provider="alpha", model="other", result="cancelled"
     ) == 20  # fmt: skip
+
+
+def test_what_is_kept_at_hand_has_an_end() -> None:
+    metrics = Metrics()
+    for number in range(50):
+        metrics.turn(turn(attempt(model=f"x{number}"), attempt(provider=f"p{number}"), attempt()), PRICES)
+    assert len(metrics._tried) == 1
+    metrics.turn(turn(attempt()), build_registry(Config(), 2))
+    assert len(metrics._tried) == 0
+
+
+ATTEMPTS = st.builds(
+    lambda make, names, usage, first: make(
+        0, *names, usage=usage, first_output_ms=first, dialect=Dialect.MESSAGES if usage is not None else None
+    ),
+    st.sampled_from([attempt, failure]),
+    st.sampled_from([("alpha", "m1"), ("beta", "m2"), ("alpha", "x"), ("gone", "m1")]),
+    st.one_of(
+        st.none(),
+        st.dictionaries(
+            st.sampled_from(["input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens"]),
+            st.integers(0, 9),
+        ),
+    ),
+    st.one_of(st.none(), st.integers(1_100, 1_200)),
+)
+RECORDS = st.builds(
+    lambda attempts, combo, outcome, ended: turn(*attempts, combo=combo, outcome=outcome, ended_ms=ended),
+    st.lists(ATTEMPTS, max_size=3),
+    st.sampled_from([None, "main"]),
+    st.sampled_from([*Outcome, None]),
+    st.one_of(st.none(), st.integers(2_000, 9_000)),
+)
+REGISTRIES = (PRICES, build_registry(Config(), 2))
+
+
+def samples(metrics: Metrics) -> Counter[tuple[str, tuple[tuple[str, str], ...]]]:
+    """What is counted, by series."""
+    found: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+    for family in metrics.registry.collect():
+        for sample in family.samples:
+            if "config" not in sample.name and "build_info" not in sample.name:
+                found[sample.name, tuple(sorted(sample.labels.items()))] = round(sample.value * 1000)
+    return found
+
+
+@given(st.lists(st.tuples(RECORDS, st.sampled_from(REGISTRIES)), max_size=8))
+def test_numbers_at_hand_are_those_that_are_looked_up(entered: list[tuple[TurnRecord, Registry]]) -> None:
+    together, one_by_one = Metrics(), samples(Metrics())
+    for record, served_with in entered:
+        together.turn(record, served_with)
+        alone = Metrics()
+        alone.turn(record, served_with)
+        one_by_one += samples(alone)
+    assert +samples(together) == +one_by_one
 
 
 @pytest.mark.parametrize(

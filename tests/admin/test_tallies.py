@@ -43,3 +43,16 @@ def test_a_histogram_is_shown_as_by_the_library(labels: tuple[str, ...], duratio
     assert shown == wanted
     total = ours.get_sample_value("d_sum", dict(zip(labels, place, strict=True)))
     assert (total or 0) == pytest.approx(sum(durations) / 1000)
+
+
+def test_a_place_that_is_only_kept_at_hand_is_not_shown() -> None:
+    registry = CollectorRegistry()
+    counts, spread = Counts("n", "What.", ("x",), registry), Spread("d", "How long.", ("x",), BOUNDS, registry)
+    nothing = text(registry)
+    number, durations = counts.at("p"), spread.at("p")
+    assert text(registry) == nothing
+    number.total += 2
+    durations.add(3)
+    assert registry.get_sample_value("n_total", {"x": "p"}) == 2
+    assert registry.get_sample_value("d_sum", {"x": "p"}) == 0.003
+    assert (counts.at("p"), spread.at("p")) == (number, durations)

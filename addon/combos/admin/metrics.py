@@ -13,11 +13,13 @@ from prometheus_client.registry import Collector
 
 from combos import __version__
 from combos.admin.live_config import Change
-from combos.admin.tallies import Counts, Spread
+from combos.admin.tallies import Count, Counts, Durations, Spread
 from combos.admin.usage_record import attempt_tokens
 from combos.core.facts import Now
 from combos.core.registry import Registry, known_models
-from combos.engine.record import AttemptRecord, TurnRecord
+from combos.core.usage import Tokens
+from combos.core.values import dataclass
+from combos.engine.record import AttemptRecord, Outcome, TurnRecord
 from combos.engine.state import EngineState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -29,6 +31,7 @@ type Place = tuple[str, str]
 
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640)
 _OVERHEAD = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1)
+_KINDS = ("input", "output", "cache_read", "cache_write", "reasoning")  # of tokens, in the order of `_Tried`
 _UNDECIDED = frozenset({"cancelled", "overtaken"})
 
 
@@ -54,7 +57,7 @@ class Metrics:
         self._wait = Spread("combos_wait_seconds", "Waits for a cooldown.", ("combo",), _SECONDS, made)
         self._overhead = Spread(
             "combos_overhead_seconds", "Time of a request that was no target's.", (), _OVERHEAD, made
-        )
+        ).at()
         self._tokens = Counts("combos_tokens", "Tokens reported.", ("provider", "model", "type"), made)
         self._decisions = Counts("combos_decisions", "Decisions.", ("combo", "backend", "gate"), made)
         self._reload = Gauge("combos_config_last_reload_successful", "Whether the file could be used.", registry=made)
@@ -62,7 +65,12 @@ class Metrics:
             "combos_config_last_reload_timestamp_seconds", "When the file was last put into force.", registry=made
         )
         Gauge("combos_build_info", "The version.", ("version",), registry=made).labels(__version__).set(1)
-        self._named: tuple[Registry | None, frozenset[Place]] = (None, frozenset())
+        # What is counted at again and again, by what it is found with: combos, outcomes, results and names of the
+        # configuration, so that there is an end to it.
+        self._ended: dict[tuple[str, Outcome | None], tuple[Count, Durations]] = {}
+        self._tried: dict[tuple[str, str, str, str], _Tried] = {}
+        self._registry: Registry | None = None
+        self._named: frozenset[Place] = frozenset()
 
     def watch(self, collector: Collector) -> None:
         """Ask `collector` at every scrape as well."""
@@ -73,21 +81,18 @@ class Metrics:
         return generate_latest(self.registry)
 
     def turn(self, record: TurnRecord, registry: Registry) -> None:
-        """Count a finished request."""
+        """Count a finished request. `registry` names what may be a label."""
+        if registry is not self._registry:
+            self._registry, self._named = registry, named_places(registry)
+            self._tried.clear()
         combo = record.combo or DIRECT
-        self._requests.add(combo, record.outcome.value if record.outcome else OTHER)
-        if record.ended_ms is not None:
-            self._duration.add(combo, ms=record.ended_ms - record.started_ms)
-            self._overhead.add(ms=overhead_ms(record))
-        for wait in record.waits_ms:
-            self._wait.add(combo, ms=wait)
-        if record.decision is not None:
-            self._decisions.add(combo, record.decision.backend, record.decision.gate)
+        self._ending(combo, record)
         for attempt in record.attempts:
             self._attempt(combo, attempt, registry)
-        for attempt in record.attempts[:-1]:
-            if attempt.verdict is not None:
-                self._hops.add(combo, attempt.verdict.rule)
+        if len(record.attempts) > 1:
+            for attempt in record.attempts[:-1]:
+                if attempt.verdict is not None:
+                    self._hops.add(combo, attempt.verdict.rule)
 
     def configuration(self, change: Change, now: Now) -> None:
         """The file was looked at and something came of it."""
@@ -96,23 +101,68 @@ class Metrics:
         if is_good:
             self._reloaded.set(now.epoch_ms / 1000)
 
+    def _ending(self, combo: str, record: TurnRecord) -> None:
+        ended = self._ended.get((combo, record.outcome))
+        if ended is None:
+            requests = self._requests.at(combo, record.outcome.value if record.outcome else OTHER)
+            ended = self._ended[combo, record.outcome] = (requests, self._duration.at(combo))
+        requests, duration = ended
+        requests.total += 1
+        if record.ended_ms is not None:
+            duration.add(record.ended_ms - record.started_ms)
+            self._overhead.add(overhead_ms(record))
+        for wait in record.waits_ms:
+            self._wait.add(combo, ms=wait)
+        if record.decision is not None:
+            self._decisions.add(combo, record.decision.backend, record.decision.gate)
+
     def _attempt(self, combo: str, attempt: AttemptRecord, registry: Registry) -> None:
-        if self._named[0] is not registry:
-            self._named = (registry, named_places(registry))
-        provider, model = place_of(attempt, registry, self._named[1])
-        self._attempts.add(combo, provider, model, _result(attempt))
+        at = (combo, attempt.provider, attempt.model, _result(attempt))
+        tried = self._tried.get(at)
+        if tried is None:
+            place = place_of(attempt, registry, self._named)
+            tried = self._tried_at(combo, place, at[3])
+            if place == (attempt.provider, attempt.model):  # others are known to clients alone, and have no end
+                self._tried[at] = tried
+        tried.attempts.total += 1
         if attempt.first_output_ms is not None:
-            self._first_output.add(provider, model, ms=attempt.first_output_ms - attempt.started_ms)
-        tokens = attempt_tokens(attempt)
-        for kind, count in (
-            ("input", tokens.input),
-            ("output", tokens.output),
-            ("cache_read", tokens.cache_read),
-            ("cache_write", tokens.cache_write),
-            ("reasoning", tokens.reasoning),
-        ):
-            if count:
-                self._tokens.add(provider, model, kind, count=count)
+            tried.first_output.add(attempt.first_output_ms - attempt.started_ms)
+        if attempt.usage:
+            tried.spend(attempt_tokens(attempt))
+
+    def _tried_at(self, combo: str, place: Place, result: str) -> "_Tried":
+        return _Tried(
+            self._attempts.at(combo, *place, result),
+            self._first_output.at(*place),
+            *(self._tokens.at(*place, kind) for kind in _KINDS),
+        )
+
+
+@dataclass(slots=True)
+class _Tried:
+    """The numbers of attempts in one combo at one place with one result. Finding them anew takes longer than all that
+    is added to them."""
+
+    attempts: Count
+    first_output: Durations
+    input: Count
+    output: Count
+    cache_read: Count
+    cache_write: Count
+    reasoning: Count
+
+    def spend(self, tokens: Tokens) -> None:
+        """Add what was reported."""
+        if tokens.input:
+            self.input.total += tokens.input
+        if tokens.output:
+            self.output.total += tokens.output
+        if tokens.cache_read:
+            self.cache_read.total += tokens.cache_read
+        if tokens.cache_write:
+            self.cache_write.total += tokens.cache_write
+        if tokens.reasoning:
+            self.reasoning.total += tokens.reasoning
 
 
 class LiveCollector(Collector):
@@ -191,15 +241,21 @@ def place_of(attempt: AttemptRecord, registry: Registry, named: frozenset[Place]
 
 def overhead_ms(record: TurnRecord) -> int:
     """Milliseconds of a request in which no attempt ran, nothing was waited for and nothing decided."""
-    end = record.ended_ms if record.ended_ms is not None else record.started_ms
-    busy, reached = 0, record.started_ms
+    end = record.ended_ms
+    if end is None:
+        return 0
     attempts = record.attempts
+    over = end - (reached := record.started_ms)
     for attempt in attempts if len(attempts) < 2 else sorted(attempts, key=lambda one: one.started_ms):
-        stop = end if attempt.ended_ms is None else attempt.ended_ms
-        busy += max(0, stop - max(reached, attempt.started_ms))
-        reached = max(reached, stop)
-    decided = record.decision.latency_ms if record.decision is not None else 0
-    return max(0, end - record.started_ms - busy - sum(record.waits_ms) - decided)
+        start, stop = attempt.started_ms, end if attempt.ended_ms is None else attempt.ended_ms
+        if stop > reached:
+            over -= stop - (start if start > reached else reached)
+            reached = stop
+    if record.waits_ms:
+        over -= sum(record.waits_ms)
+    if record.decision is not None:
+        over -= record.decision.latency_ms
+    return over if over > 0 else 0
 
 
 def _result(attempt: AttemptRecord) -> str:
