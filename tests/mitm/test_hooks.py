@@ -16,7 +16,7 @@ from mitmproxy.log import AddLogHook, LegacyLogEvents, LogEntry
 from mitmproxy.proxy.layers.http import HttpRequestHook
 from mitmproxy.test import taddons, tflow
 
-from combos.mitm.hooks import RememberedHooks
+from combos.mitm.hooks import RememberedHooks, fire
 
 EVENT = HttpRequestHook(tflow.tflow())
 
@@ -90,19 +90,31 @@ def compare_sync(manager: AddonManager, calls: list[str], caplog: pytest.LogCapt
     return seen[0][0]
 
 
+async def triggered(manager: AddonManager) -> None:
+    await manager.trigger_event(EVENT)
+
+
+async def fired(_manager: AddonManager) -> None:
+    """The event, without an object for it."""
+    if (waiting := fire(HttpRequestHook, EVENT.flow)) is not None:
+        await waiting
+
+
 async def compare(manager: AddonManager, calls: list[str], caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What mitmproxy's own dispatch does, after having seen that ours does the same, twice."""
+    """What mitmproxy's own dispatch does, after having seen that ours does the same, by every way and twice."""
     seen = []
     remembered = RememberedHooks(manager)
-    for install in (False, True, True):
+    ways = (triggered, fired, triggered, fired)
+    for way, install in zip(ways, (False, False, True, True), strict=True):
         if install:
             remembered.install()
-        calls.clear()
-        caplog.clear()
-        await manager.trigger_event(EVENT)
-        seen.append((list(calls), [record.getMessage() for record in caplog.records]))
+        for _ in range(2):
+            calls.clear()
+            caplog.clear()
+            await way(manager)
+            seen.append((list(calls), [record.getMessage() for record in caplog.records]))
     remembered.remove()
-    assert seen[0] == seen[1] == seen[2]
+    assert all(each == seen[0] for each in seen)
     return seen[0][0]
 
 
@@ -145,6 +157,25 @@ async def test_addons_that_come_and_go(manager: AddonManager) -> None:
     manager.clear()
     await manager.trigger_event(EVENT)
     assert calls == ["first", "first", "second", "second"]
+    remembered.remove()
+
+
+async def test_a_handler_that_a_handler_gives_is_called_at_once(manager: AddonManager) -> None:
+    class Giving(Named):
+        def request(self, flow: object) -> None:
+            manager.trigger(hooks.UpdateHook([]))
+            other.update = lambda _flows: calls.append("update")
+
+    class Others:
+        update: Callable[[object], None] | None = None
+
+    calls: list[str] = []
+    other = Others()
+    manager.add(Giving("giving", calls), other)
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    await fired(manager)
+    assert calls == ["update"]
     remembered.remove()
 
 
@@ -212,9 +243,9 @@ async def test_changes_that_no_manager_is_told_of(
     await manager.handle_lifecycle(EVENT)
     assert calls == ["a", "g", "b", "c"]
     change(manager, calls)
-    for fired in (manager.handle_lifecycle, manager.trigger_event):
+    for way in (fired, triggered):
         calls.clear()
-        await fired(EVENT)
+        await way(manager)
         assert calls == expected.split()
     calls.clear()
     manager.trigger(EVENT)
@@ -265,8 +296,8 @@ async def test_a_hook_can_be_made_a_task(manager: AddonManager) -> None:
     manager.add(Plain("p", calls))
     remembered = RememberedHooks(manager)
     remembered.install()
-    for fired in (manager.handle_lifecycle, manager.trigger_event):
-        await asyncio.create_task(fired(EVENT))
+    for way in (manager.handle_lifecycle, manager.trigger_event):
+        await asyncio.create_task(way(EVENT))
     await asyncio.create_task(manager.trigger_event(hooks.RunningHook()))
     remembered.remove()
     assert calls == ["p", "p"]

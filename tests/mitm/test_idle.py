@@ -4,47 +4,77 @@ import functools
 import inspect
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from mitmproxy.addonmanager import AddonManager
+from mitmproxy.addonmanager import AddonManager, Loader
 from mitmproxy.http import HTTPFlow, Request
+from mitmproxy.io import FlowReader
 from mitmproxy.proxy.layers.http import HttpRequestHeadersHook, HttpRequestHook, HttpResponseHeadersHook
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import taddons, tflow
 
 from combos.mitm.hooks import RememberedHooks
-from combos.mitm.idle import Idle, idleness
+from combos.mitm.idle import Idlers, Left, idleness
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of libraries that mitmproxy's other addons import
     from mitmproxy import addons as builtin
     from mitmproxy.addons import (
+        anticache,
+        anticomp,
         blocklist,
         disable_h2c,
+        dumper,
         maplocal,
         mapremote,
         modifybody,
         modifyheaders,
         onboarding,
+        proxyauth,
+        save,
+        savehar,
+        serverplayback,
+        stickyauth,
+        stickycookie,
+        tlsconfig,
         update_alt_svc,
+        upstream_auth,
     )
 
 # Addon, its hooks with a row, an option that gives it work.
 WORK: list[tuple[type, tuple[str, ...], dict[str, object]]] = [
+    (anticache.AntiCache, ("request",), {"anticache": True}),
+    (anticomp.AntiComp, ("request",), {"anticomp": True}),
     (blocklist.BlockList, ("request",), {"block_list": [":~all:403"]}),
     (maplocal.MapLocal, ("request",), {"map_local": [f"|.*|{Path(__file__).parent}"]}),
     (mapremote.MapRemote, ("request",), {"map_remote": ["|address|example.com"]}),
     (modifybody.ModifyBody, ("request", "response"), {"modify_body": ["/content/other"]}),
     (modifyheaders.ModifyHeaders, ("requestheaders", "responseheaders"), {"modify_headers": ["/x-made/yes"]}),
     (onboarding.Onboarding, ("request",), {"onboarding_host": "address"}),
+    (proxyauth.ProxyAuth, ("requestheaders",), {"proxyauth": "name:word"}),
+    (savehar.SaveHar, ("response",), {"hardump": "-"}),
+    (stickyauth.StickyAuth, ("request",), {"stickyauth": "~all"}),
+    (stickycookie.StickyCookie, ("request", "response"), {"stickycookie": "~all"}),
+    (upstream_auth.UpstreamAuth, ("requestheaders",), {"upstream_auth": "name:word"}),
 ]
+# Their work needs more than an option: each has a test of its own.
+OTHERS = {
+    (disable_h2c.DisableH2C, "request"),
+    (dumper.Dumper, "response"),
+    (save.Save, "request"),
+    (save.Save, "response"),
+    (serverplayback.ServerPlayback, "request"),
+    (tlsconfig.TlsConfig, "request"),
+    (update_alt_svc.UpdateAltSvc, "responseheaders"),
+}
 EACH = [(kind, hook, options) for kind, hooks, options in WORK for hook in hooks]
 
 
-def row(addon: object, hook: str) -> Idle:
+def row(addon: object, hook: str) -> Left:
     found = idleness(addon, hook)
     assert found is not None
-    return found.is_idle
+    return found
 
 
 def flow_for(hook: str) -> HTTPFlow:
@@ -62,7 +92,7 @@ async def test_what_is_left_out_would_have_changed_nothing(kind: type, hook: str
     addon = kind()
     with taddons.context(addon):
         flow = flow_for(hook)
-        assert row(addon, hook)(addon, flow)
+        assert row(addon, hook).is_idle(flow)
         before = flow.get_state()
         await call(addon, hook, flow)
         assert flow.get_state() == before
@@ -72,21 +102,20 @@ async def test_what_is_left_out_would_have_changed_nothing(kind: type, hook: str
 def test_what_has_work_is_called_as_soon_as_it_has(kind: type, hook: str, options: dict[str, object]) -> None:
     addon = kind()
     with taddons.context(addon) as context:
-        is_idle = row(addon, hook)
+        is_idle = row(addon, hook).is_idle
         before = {name: getattr(context.options, name) for name in options}
         context.configure(addon, **options)
-        assert not is_idle(addon, flow_for(hook))
+        assert not is_idle(flow_for(hook))
         context.configure(addon, **before)
-        assert is_idle(addon, flow_for(hook))
+        assert is_idle(flow_for(hook))
 
 
 def test_every_other_handler_is_called() -> None:
-    known = {(kind, hook) for kind, hooks, _ in WORK for hook in hooks}
-    known.add((disable_h2c.DisableH2C, "request"))
-    known.add((update_alt_svc.UpdateAltSvc, "responseheaders"))
+    known = {(kind, hook) for kind, hooks, _ in WORK for hook in hooks} | OTHERS
     names = ("requestheaders", "request", "responseheaders", "response", "error", "update")
     with taddons.context():
-        found = {(type(addon), name) for addon in builtin.default_addons() for name in names if idleness(addon, name)}
+        every = [*builtin.default_addons(), dumper.Dumper()]
+        found = {(type(addon), name) for addon in every for name in names if idleness(addon, name)}
     assert found == known
 
 
@@ -105,7 +134,7 @@ def test_the_onboarding_page_by_any_spelling(host: bytes, idle: bool) -> None:
     with taddons.context(addon):
         flow = tflow.tflow()
         flow.request.headers["host"] = host.decode()
-        assert row(addon, "request")(addon, flow) is idle
+        assert row(addon, "request").is_idle(flow) is idle
         if idle:
             assert not addon.should_serve(flow)
 
@@ -116,7 +145,7 @@ def test_the_onboarding_page_by_an_authority_of_http2() -> None:
         flow = tflow.tflow()
         flow.request.http_version = "HTTP/2.0"
         flow.request.authority = "Mitm.it:443"
-        assert not row(addon, "request")(addon, flow)
+        assert not row(addon, "request").is_idle(flow)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +156,7 @@ def test_upgrades_to_http2(field: str, method: str, idle: bool) -> None:
     addon, flow = disable_h2c.DisableH2C(), tflow.tflow()
     flow.request.headers[field] = "h2c"
     flow.request.method = method
-    assert row(addon, "request")(addon, flow) is idle
+    assert row(addon, "request").is_idle(flow) is idle
     before = flow.get_state()
     addon.request(flow)
     assert (flow.get_state() == before) is (idle or method == "PRI")
@@ -138,7 +167,74 @@ def test_alternative_services_of_a_reverse_proxy(mode: str, idle: bool) -> None:
     addon = update_alt_svc.UpdateAltSvc()
     flow = tflow.tflow(resp=True)
     flow.client_conn.proxy_mode = ProxyMode.parse(mode)
-    assert row(addon, "responseheaders")(addon, flow) is idle
+    assert row(addon, "responseheaders").is_idle(flow) is idle
+
+
+@pytest.mark.parametrize(("detail", "idle"), [(0, True), (1, False), (4, False)])
+def test_flows_that_are_printed(detail: int, idle: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    addon = dumper.Dumper()
+    with taddons.context(addon) as context:
+        context.configure(addon, flow_detail=detail)
+        flow = tflow.tflow(resp=True)
+        assert row(addon, "response").is_idle(flow) is idle
+        addon.response(flow)
+    assert (capsys.readouterr().out == "") is idle
+
+
+def test_flows_that_are_written(tmp_path: Path) -> None:
+    addon, path = save.Save(), tmp_path / "flows"
+    with taddons.context(addon) as context:
+        for chosen, is_idle in ((None, True), (str(path), False), (None, True)):
+            context.configure(addon, save_stream_file=chosen)
+            flow = tflow.tflow(resp=True)
+            assert row(addon, "request").is_idle(flow) is row(addon, "response").is_idle(flow) is is_idle
+            addon.request(flow)
+            assert (flow in addon.active_flows) is not is_idle
+            addon.response(flow)
+    with path.open("rb") as written:
+        assert len(list(FlowReader(written).stream())) == 1
+
+
+def test_flows_that_are_played_back() -> None:
+    addon, flow = serverplayback.ServerPlayback(), tflow.tflow()
+    with taddons.context(addon):
+        assert row(addon, "request").is_idle(flow)
+        addon.request(flow)
+        assert flow.response is None
+        addon.load_flows([tflow.tflow(resp=True)])
+        assert not row(addon, "request").is_idle(flow)
+        addon.request(flow)
+        assert flow.response is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "option", "idle"),
+    [
+        ("/v1/models", None, True),
+        ("/mitmproxy-7.crl", None, False),
+        ("/v1/models", "emudhra", False),
+        ("/v1/models", "emudhra_old", False),
+    ],
+)
+def test_lists_of_revoked_certificates(path: str, option: str | None, idle: bool) -> None:
+    addon = tlsconfig.TlsConfig()
+    addon.certstore = SimpleNamespace(default_ca=SimpleNamespace(serial=7), default_crl=b"none")  # type: ignore[assignment]
+    with taddons.context() as context:
+        addon.load(Loader(context.master))
+        if option is not None:
+            context.options.update(**{option: True})
+        flow = tflow.tflow()
+        flow.request.path = path
+        assert row(addon, "request").is_idle(flow) is idle
+        if idle:
+            before = flow.get_state()
+            addon.request(flow)
+            assert flow.get_state() == before
+
+
+def test_without_its_option_an_addon_is_called() -> None:
+    with taddons.context():
+        assert not row(anticache.AntiCache(), "request").is_idle(tflow.tflow())
 
 
 def test_a_relative_or_a_replaced_handler_is_called() -> None:
@@ -206,3 +302,43 @@ async def test_the_hooks_leave_out_and_call(monkeypatch: pytest.MonkeyPatch) -> 
         await manager.handle_lifecycle(HttpRequestHook(flow))
         remembered.remove()
     assert seen == ["ModifyHeaders", "MapLocal"]
+
+
+PLAYERS: list[tuple[type, str, object]] = [
+    (blocklist.BlockList, "items", [1]),
+    (maplocal.MapLocal, "replacements", [1]),
+    (stickyauth.StickyAuth, "flt", print),
+    (anticache.AntiCache, "", None),
+    (disable_h2c.DisableH2C, "", None),
+    (onboarding.Onboarding, "host", "address"),
+]
+
+
+@pytest.mark.parametrize("busy", range(2 ** len(PLAYERS)))
+def test_neighbours_are_idle_when_each_of_them_is(busy: int) -> None:
+    addons = [kind() for kind, _, _ in PLAYERS]
+    with taddons.context(*addons) as context:
+        members = [row(addon, "request") for addon in addons]
+        idlers, flow = Idlers("request", members), tflow.tflow()
+        context.options.update(anticache=bool(busy >> 3 & 1))
+        for number, (addon, (_, name, value)) in enumerate(zip(addons, PLAYERS, strict=True)):
+            if busy >> number & 1 and name:
+                setattr(addon, name, value)
+        if busy >> 4 & 1:
+            flow.request.headers["upgrade"] = "h2c"
+        each = [member.is_idle(flow) for member in members]
+        assert each == [not busy >> number & 1 for number in range(len(PLAYERS))]
+        assert idlers.are_idle(flow) is all(each)
+
+
+def test_neighbours_are_not_idle_when_a_class_has_another_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    with taddons.context():
+        idlers = Idlers("request", [row(maplocal.MapLocal(), "request"), row(stickyauth.StickyAuth(), "request")])
+        assert idlers.are_idle(tflow.tflow())
+        with monkeypatch.context() as patched:
+            patched.setattr(stickyauth.StickyAuth, "request", print)
+            assert not idlers.are_idle(tflow.tflow())
+        with monkeypatch.context() as patched:
+            patched.delattr(maplocal.MapLocal, "request")
+            assert not idlers.are_idle(tflow.tflow())
+        assert idlers.are_idle(tflow.tflow())

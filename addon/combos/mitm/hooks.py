@@ -2,13 +2,13 @@
 
 mitmproxy looks through all its forty addons for each of the eight hooks of a request, which costs as much as the whole
 exchange with a target. Who implements a hook changes seldom: `HandlersSeen` notices it. Order, nesting, halting and the
-handling of errors are mitmproxy's; the hooks in which addons come and go are left to it. `idle` says which of its own
-addons need not be called.
+handling of errors are mitmproxy's; the hooks in which addons come and go are left to it. `hook_steps` says who is
+called in which order, `idle` which of mitmproxy's own addons need not be.
 """
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,12 +18,8 @@ from mitmproxy.flow import Flow
 from mitmproxy.hooks import ConfigureHook, DoneHook, Hook, RunningHook, UpdateHook
 
 from combos.mitm.handlers_seen import HandlersSeen
-from combos.mitm.idle import Left, idleness
-from combos.mitm.internals import AddonManager, LegacyLogEvents, addon_chain, safecall, traverse
-
-# One entry for each addon of the chain that handles the hook, with its sub-addons: the addon, the hook's name, and how
-# to find out whether its handler would do nothing.
-type _Table = tuple[tuple[tuple[Any, str, Left | None], ...], ...]
+from combos.mitm.hook_steps import Steps, has_coroutine, steps_of
+from combos.mitm.internals import AddonManager, LegacyLogEvents, safecall
 
 type _Fire = Callable[[type[Hook], Flow], Awaitable[None] | None]
 
@@ -48,8 +44,10 @@ class RememberedHooks:
 
     def __init__(self, manager: AddonManager) -> None:
         self._manager = manager
-        self._tables: dict[str, _Table | None] = {}
+        self._steps: dict[str, Steps | None] = {}
         self._seen = HandlersSeen(manager)
+        # Whether nobody else's code has run since `_seen` was asked: only then it need not be asked again.
+        self._is_sure = False
         self._fields: dict[type[Hook], tuple[str, ...]] = {}
         self._ours: dict[str, object] = {}
         self._others: dict[str, object] = {}
@@ -92,7 +90,7 @@ class RememberedHooks:
         Firing it wakes the event loop once more for every record. Any thread may log, so nothing is looked up here; a
         hook that is fired is.
         """
-        return self._tables.get("add_log") != ()
+        return self._steps.get("add_log") != ()
 
     async def handle_lifecycle(self, event: Hook) -> None:
         """Call the handlers of a flow's hook, and then tell who shows flows, if anybody does."""
@@ -105,20 +103,21 @@ class RememberedHooks:
 
     def fire(self, kind: type[Hook], flow: Flow) -> Awaitable[None] | None:
         """As `handle_lifecycle` for a hook whose one argument is the flow; None when nothing is left to be awaited."""
-        table = self._table(kind.name)
-        if table is None:
+        self._is_sure = False
+        steps = self._known(kind.name)
+        if steps is None:
             return self.handle_lifecycle(kind(flow))
-        return self._told(self._fire(table, [flow]), flow)
+        return self._told(self._call(steps, 0, (flow,)), flow)
 
     def _told(self, pending: Awaitable[None] | None, shown: Flow) -> Awaitable[None] | None:
         if pending is not None:
             return self._tell_after(pending, shown)
-        return None if self._table(UpdateHook.name) == () else self._start(UpdateHook([shown]))
+        steps = self._known(UpdateHook.name)
+        return None if steps == () else self._start(UpdateHook([shown]))
 
     async def _tell_after(self, pending: Awaitable[None], shown: Flow) -> None:
         await pending
-        if self._table(UpdateHook.name) != ():
-            await self.trigger_event(UpdateHook([shown]))
+        await self.trigger_event(UpdateHook([shown]))
 
     async def trigger_event(self, event: Hook) -> None:
         """Call every handler of the hook, one after another."""
@@ -128,32 +127,46 @@ class RememberedHooks:
 
     def _start(self, event: Hook) -> Awaitable[None] | None:
         """Call the handlers before there is anything to await: most hooks are over then, and need no coroutine."""
-        table = self._table(event.name)
-        if table is None:
+        self._is_sure = False
+        steps = self._known(event.name)
+        if steps is None:
+            self._is_sure = False
             return type(self._manager).trigger_event(self._manager, event)
-        return self._fire(table, self._arguments(event))
+        return self._call(steps, 0, self._arguments(event))
 
-    def _fire(self, table: _Table, arguments: list[Any]) -> Awaitable[None] | None:
-        """Call the handlers up to one that has to be awaited: what is left to do then."""
-        for place, handlers in enumerate(table):
+    def _call(self, steps: Steps, place: int, arguments: Sequence[Any]) -> Awaitable[None] | None:
+        """Call the handlers from `place` up to one that has to be awaited: what is left to do then."""
+        while place < len(steps):
+            step = steps[place]
+            place += 1
             try:
-                for number, (addon, name, left) in enumerate(handlers):
-                    # Not remembered: it may be replaced at any time, on the addon or on its class.
-                    handler = getattr(addon, name, None)
-                    if not handler or (left is not None and _is_left_out(left, handler, addon, arguments[0])):
-                        continue
-                    result = handler(*arguments)
-                    if result is not None and inspect.isawaitable(result):
-                        return self._go_on(result, (handlers[number + 1 :], *table[place + 1 :]), arguments)
+                if step.idlers is not None and step.idlers.are_idle(arguments[0]):
+                    place = step.past
+                    continue
+                # Not remembered: it may be replaced at any time, on the addon or on its class.
+                handler = getattr(step.addon, step.name, None)
+                if not handler or (step.left is not None and step.left.may_be_left_out(handler, arguments[0])):
+                    continue
+                result = handler(*arguments) if step.is_ours else self._call_other(handler, arguments)
+                if result is not None and inspect.isawaitable(result):
+                    return self._go_on(result, steps, place, arguments)
             except AddonHalt:
                 return None
             except Exception:
                 with safecall():
                     raise
+                place = step.following
         return None
 
-    async def _go_on(self, waiting: Awaitable[None], rest: _Table, arguments: list[Any]) -> None:
-        """Await a handler, then call the rest; `rest` begins with what is left of the same addon of the chain."""
+    def _call_other(self, handler: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """Call what may change anything, who handles what included."""
+        try:
+            return handler(*arguments)
+        finally:
+            self._is_sure = False
+
+    async def _go_on(self, waiting: Awaitable[None], steps: Steps, place: int, arguments: Sequence[Any]) -> None:
+        """Await the handler of the step before `place`, then call the rest."""
         try:
             await waiting
         except AddonHalt:
@@ -161,27 +174,30 @@ class RememberedHooks:
         except Exception:
             with safecall():
                 raise
-            rest = rest[1:]
-        left = self._fire(rest, arguments)
+            place = steps[place - 1].following
+        left = self._call(steps, place, arguments)
         if left is not None:
             await left
 
     def trigger(self, event: Hook) -> None:
         """Call every handler of a hook that is fired outside the event loop's tasks, such as one for a log line."""
-        table = self._table(event.name)
-        if table is None or _has_coroutine(table):
+        self._is_sure = False
+        steps = self._known(event.name)
+        if steps is None or has_coroutine(steps):
             type(self._manager).trigger(self._manager, event)
             return
-        arguments = self._arguments(event)
-        for handlers in table:
+        arguments, place = self._arguments(event), 0
+        while place < len(steps):
+            step = steps[place]
+            place += 1
             try:
-                for addon, name, _ in handlers:
-                    getattr(addon, name)(*arguments)
+                getattr(step.addon, step.name)(*arguments)
             except AddonHalt:
                 return
             except Exception:
                 with safecall():
                     raise
+                place = step.following
 
     def _arguments(self, event: Hook) -> list[Any]:
         """What `Hook.args` gives; a hook's fields are looked up once."""
@@ -193,48 +209,30 @@ class RememberedHooks:
             names = self._fields[kind] = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
         return [getattr(event, name) for name in names]
 
-    def _table(self, name: str) -> _Table | None:
-        if not self._seen.is_current():
-            self._tables.clear()
-            self._seen.look()
-        if name not in self._tables:
-            self._tables[name] = self._look_up(name)
-        return self._tables[name]
-
-    def _look_up(self, name: str) -> _Table | None:
-        """The handlers; None for a hook that mitmproxy has to judge itself, such as one that cannot be called."""
-        if name in _NOT_REMEMBERED:
-            return None
-        found = []
-        for addon in addon_chain(self._manager):
-            members = [each for each in traverse([addon]) if getattr(each, name, None)]
-            if not all(callable(getattr(each, name)) for each in members):
-                return None
-            if members:
-                found.append(tuple((each, name, idleness(each, name)) for each in members))
-        return tuple(found)
+    def _known(self, name: str) -> Steps | None:
+        """The steps of a hook; None for one that mitmproxy has to judge itself."""
+        if not self._is_sure:
+            if not self._seen.is_current():
+                self._steps.clear()
+                self._seen.look()
+            self._is_sure = True
+        if name not in self._steps:
+            self._steps[name] = None if name in _NOT_REMEMBERED else steps_of(self._manager, name)
+        return self._steps[name]
 
     def _forget(self, **_options: object) -> None:
         """Look everything up again."""
-        self._tables.clear()
+        self._steps.clear()
 
     def _forgetting[**P, R](self, method: Callable[P, R]) -> Callable[P, R]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            self._tables.clear()
+            self._steps.clear()
             try:
                 return method(*args, **kwargs)
             finally:
-                self._tables.clear()
+                self._steps.clear()
 
         return call
-
-
-def _is_left_out(left: Left, handler: Any, addon: Any, flow: Any) -> bool:
-    return getattr(handler, "__func__", None) is left.function and left.is_idle(addon, flow)
-
-
-def _has_coroutine(table: _Table) -> bool:
-    return any(inspect.iscoroutinefunction(getattr(addon, name)) for handlers in table for addon, name, _ in handlers)
 
 
 def _log_hooks() -> list[LegacyLogEvents]:

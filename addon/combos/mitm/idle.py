@@ -4,10 +4,12 @@ Each row asks what the handler itself asks before it does anything, on the addon
 nothing has to be noticed when an option or a command changes them. Handlers without a row are always called, and so are
 those of any other class, of a subclass, or replaced on the object or on the class. With a mitmproxy whose handlers
 nobody has compared with the rows, every handler is called.
+
+Nearly always all neighbours in a hook's order are idle: `Idlers` asks them together.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -15,55 +17,89 @@ from mitmproxy import version
 from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from combos.core.values import dataclass
+from combos.mitm.internals import is_switched_off
+
 type Idle = Callable[[Any, HTTPFlow], bool]
 """Whether the addon's handler would leave the flow as it is."""
 
 
 class _Row(NamedTuple):
+    """`work` names the attribute of the addon that holds what it has to do, empty for nothing; or it asks."""
+
     module: str
     addon: str
     hooks: tuple[str, ...]
-    is_idle: Idle
+    work: str | Idle
 
 
 def _is_for_another_host(addon: Any, flow: HTTPFlow) -> bool:
     """The page is served under one name. Parsing the Host field to compare it costs as much as forty rows."""
-    request = flow.request
+    request = flow.request.data
     name = addon.host.lower()
     if not name.isascii() or name == request.host.lower():
         return False
-    fields = [value for field, value in request.headers.fields if field.lower() == b"host"]
-    asked = b" ".join((request.data.authority, *fields)).lower()
-    # A name in another spelling of IDNA is left to the addon.
-    return name.encode() not in asked and b"xn--" not in asked
+    spelled = name.encode()
+    if request.authority and _may_name(request.authority, spelled):
+        return False
+    for field, value in request.headers.fields:
+        if len(field) == 4 and field.lower() == b"host" and _may_name(value, spelled):
+            return False
+    return True
+
+
+def _may_name(asked: bytes, host: bytes) -> bool:
+    """A name in another spelling of IDNA is left to the addon."""
+    lower = asked.lower()
+    return host in lower or b"xn--" in lower
 
 
 def _asks_for_no_upgrade(_addon: Any, flow: HTTPFlow) -> bool:
     """HTTP/2 without TLS is asked for by an `Upgrade` field, or by a preface that is read as a request."""
     data = flow.request.data
-    return data.method != b"PRI" and not any(
-        len(name) == 7 and name.lower() == b"upgrade" for name, _ in data.headers.fields
-    )
+    for name, _ in data.headers.fields:
+        if len(name) == 7 and name.lower() == b"upgrade":
+            return False
+    return data.method != b"PRI"
+
+
+def _asks_for_no_revocations(_addon: Any, flow: HTTPFlow) -> bool:
+    """The list is served under one path; with the options, some hosts of such lists are not asked."""
+    is_list = flow.request.data.path.endswith(b".crl")
+    return not is_list and is_switched_off("emudhra") and is_switched_off("emudhra_old")
+
+
+def _is_no_reverse_proxy(_addon: Any, flow: HTTPFlow) -> bool:
+    return flow.response is not None and not isinstance(flow.client_conn.proxy_mode, ReverseMode)
+
+
+def _without(option: str) -> Idle:
+    """Idle while the option is switched off."""
+    return lambda _addon, _flow: is_switched_off(option)
 
 
 # Measured per request at the listener, of 0.5 ms: `Onboarding` 13 us, `MapLocal` 12 us (both parse the Host field),
 # `DisableH2C` 8 us, `UpdateAltSvc` 3 us, the others under 2 us.
 _ROWS = (
-    _Row("blocklist", "BlockList", ("request",), lambda addon, _: not addon.items),
+    _Row("anticache", "AntiCache", ("request",), _without("anticache")),
+    _Row("anticomp", "AntiComp", ("request",), _without("anticomp")),
+    _Row("blocklist", "BlockList", ("request",), "items"),
     _Row("disable_h2c", "DisableH2C", ("request",), _asks_for_no_upgrade),
-    _Row("maplocal", "MapLocal", ("request",), lambda addon, _: not addon.replacements),
-    _Row("mapremote", "MapRemote", ("request",), lambda addon, _: not addon.replacements),
-    _Row("modifybody", "ModifyBody", ("request", "response"), lambda addon, _: not addon.replacements),
-    _Row(
-        "modifyheaders", "ModifyHeaders", ("requestheaders", "responseheaders"), lambda addon, _: not addon.replacements
-    ),
+    _Row("dumper", "Dumper", ("response",), _without("flow_detail")),
+    _Row("maplocal", "MapLocal", ("request",), "replacements"),
+    _Row("mapremote", "MapRemote", ("request",), "replacements"),
+    _Row("modifybody", "ModifyBody", ("request", "response"), "replacements"),
+    _Row("modifyheaders", "ModifyHeaders", ("requestheaders", "responseheaders"), "replacements"),
     _Row("onboarding", "Onboarding", ("request",), _is_for_another_host),
-    _Row(
-        "update_alt_svc",
-        "UpdateAltSvc",
-        ("responseheaders",),
-        lambda _, flow: flow.response is not None and not isinstance(flow.client_conn.proxy_mode, ReverseMode),
-    ),
+    _Row("proxyauth", "ProxyAuth", ("requestheaders",), "validator"),
+    _Row("save", "Save", ("request", "response"), "stream"),
+    _Row("savehar", "SaveHar", ("response",), _without("hardump")),
+    _Row("serverplayback", "ServerPlayback", ("request",), "flowmap"),
+    _Row("stickyauth", "StickyAuth", ("request",), "flt"),
+    _Row("stickycookie", "StickyCookie", ("request", "response"), "flt"),
+    _Row("tlsconfig", "TlsConfig", ("request",), _asks_for_no_revocations),
+    _Row("update_alt_svc", "UpdateAltSvc", ("responseheaders",), _is_no_reverse_proxy),
+    _Row("upstream_auth", "UpstreamAuth", ("requestheaders",), "auth"),
 )
 
 
@@ -71,11 +107,51 @@ _ROWS = (
 _COMPARED = "12.3."
 
 
-class Left(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Left:
     """A handler that may be left out: while it is `function`, and if `is_idle` says so."""
 
+    addon: Any
     function: FunctionType
-    is_idle: Idle
+    work: str | Idle
+
+    def is_idle(self, flow: HTTPFlow) -> bool:
+        """Whether `function` would leave the flow as it is."""
+        if isinstance(self.work, str):
+            return not getattr(self.addon, self.work, True)
+        return self.work(self.addon, flow)
+
+    def may_be_left_out(self, handler: Any, flow: HTTPFlow) -> bool:
+        """The same of the handler that the addon has now."""
+        return getattr(handler, "__func__", None) is self.function and self.is_idle(flow)
+
+
+class Idlers:
+    """Neighbours in the order of one hook, asked together: in loops that are not Python's."""
+
+    __slots__ = ("_addons", "_functions", "_kinds", "_names", "_nothing", "_questions", "_unknown", "_works")
+
+    def __init__(self, hook: str, members: Sequence[Left]) -> None:
+        holding = [(left.addon, left.work) for left in members if isinstance(left.work, str)]
+        self._kinds = [type(left.addon) for left in members]
+        self._names = [hook] * len(members)
+        self._nothing = [None] * len(members)
+        self._functions = [left.function for left in members]
+        self._addons = [addon for addon, _ in holding]
+        self._works = [work for _, work in holding]
+        self._unknown = [True] * len(holding)
+        self._questions = [(left.work, left.addon) for left in members if not isinstance(left.work, str)]
+
+    def are_idle(self, flow: HTTPFlow) -> bool:
+        """Whether each of them may be left out. One that has been replaced on the object itself is not seen here."""
+        if list(map(getattr, self._kinds, self._names, self._nothing)) != self._functions:
+            return False
+        if any(map(getattr, self._addons, self._works, self._unknown)):
+            return False
+        for is_idle, addon in self._questions:  # noqa: SIM110 - a generator costs as much as three questions
+            if not is_idle(addon, flow):
+                return False
+        return True
 
 
 def idleness(addon: object, hook: str) -> Left | None:
@@ -86,7 +162,7 @@ def idleness(addon: object, hook: str) -> Left | None:
     function = vars(type(addon)).get(hook)
     if not isinstance(function, FunctionType) or not _is_original(function, row, hook):
         return None
-    return Left(function, row.is_idle)
+    return Left(addon, function, row.work)
 
 
 def _is_of(row: _Row, kind: type) -> bool:

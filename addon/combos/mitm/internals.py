@@ -127,6 +127,7 @@ __all__ = [
     "connection_handler",
     "create_task",
     "is_authenticated",
+    "is_switched_off",
     "keep_client_open",
     "lazy_unless_chosen",
     "listen_addresses",
@@ -328,6 +329,16 @@ def lazy_unless_chosen() -> None:
     """
     if ctx.options._options["connection_strategy"].value is unset:
         ctx.options.update(connection_strategy="lazy")
+
+
+def is_switched_off(name: str) -> bool:
+    """Whether the option is there, and false, nought or empty.
+
+    Relied upon: `Options._options[name]` holds `value`, or `_default` while that is the marker `unset`. The public way
+    makes two copies each time.
+    """
+    option = ctx.options._options.get(name)
+    return option is not None and not (option._default if option.value is unset else option.value)
 
 
 def take_out_unreadable(names: Iterable[str]) -> tuple[str, ...]:
