@@ -35,7 +35,7 @@ class World:
 
     def enter(self, *records: Any) -> None:
         for record in records:
-            self.books.turn(record, self.live.registry)
+            self.books.turn(record, self.live.registry, self.now)
 
     def is_over(self, provider: str, combo: str | None) -> bool:
         return self.state.spending.over(self.live.registry.config.budgets, provider, combo, self.now.epoch_ms)

@@ -29,6 +29,38 @@ async def test_what_was_missed_is_told_again() -> None:
         assert [event.number for event in heard if event] == [4, 5]
 
 
+async def test_what_was_missed_has_an_end_and_its_numbers_stay() -> None:
+    bus = EventBus()
+    for number in range(1, KEPT + 11):
+        bus.publish("e", number, {"x": number})
+    for after, first in ((0, 11), (10, 11), (11, 12), (KEPT + 9, KEPT + 10)):
+        with bus.listen(after) as listener:
+            heard = [await listener.next() for _ in range(KEPT + 11 - first)]
+            assert [(event.number, event.at, event.data["x"]) for event in heard if event] == [
+                (number, number, number) for number in range(first, KEPT + 11)
+            ]
+            assert not listener._waiting
+    with bus.listen(after=KEPT + 10) as listener:
+        assert not listener._waiting
+
+
+async def test_what_makes_the_data_is_asked_for_each_who_looks_and_never_before() -> None:
+    bus, made = EventBus(), []
+
+    def make() -> dict[str, object]:
+        made.append(1)
+        return {"x": len(made)}
+
+    bus.publish("e", 1, make)
+    with bus.listen(after=0) as early, bus.listen() as late:
+        bus.publish("f", 2, make)
+        assert made == []
+        for listener, kinds in ((early, ["e", "f"]), (late, ["f"])):
+            events = [await listener.next() for _ in kinds]
+            assert [event.kind for event in events if event and event.data] == kinds
+    assert len(made) == 3
+
+
 async def test_a_slow_listener_loses_the_oldest_and_costs_nothing() -> None:
     bus = EventBus()
     with bus.listen() as listener:

@@ -64,10 +64,8 @@ async def api(tmp_path: Path) -> AsyncIterator[Stage]:
 def enter(api: Stage, *records: Any, at: int = AT) -> None:
     books = api.server.parts.books
     assert books is not None
-    before, api.now[0] = api.now[0], Now(4_000, at)
     for record in records:
-        books.turn(record, api.live.registry)
-    api.now[0] = before
+        books.turn(record, api.live.registry, Now(4_000, at))
 
 
 async def test_usage_tells_what_has_just_been_answered(api: Stage) -> None:

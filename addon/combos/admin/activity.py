@@ -5,7 +5,7 @@ from functools import partial
 
 from combos.admin.events import EventBus
 from combos.admin.live_config import Change
-from combos.core.facts import Now
+from combos.core.facts import Now, Verdict
 from combos.core.names import target_key
 from combos.core.registry import Registry
 from combos.core.values import dataclass
@@ -38,10 +38,14 @@ class Activity:
 
     def turn(self, record: TurnRecord, now: Now) -> None:
         """A turn is over: its attempts, hops and cooldowns, then how it ended."""
-        following = iter(record.attempts[1:])
-        for attempt in record.attempts:
-            self._attempt(record, attempt, next(following, None), now)
-        self.bus.publish("turn", now.epoch_ms, partial(_turn, record))
+        attempts, publish = record.attempts, self.bus.publish
+        for place, attempt in enumerate(attempts, 1):
+            at = now.epoch_ms - (now.mono_ms - (attempt.ended_ms or now.mono_ms))
+            publish("attempt", at, partial(_attempt, record, attempt))
+            if attempt.verdict is not None:
+                following = attempts[place] if place < len(attempts) else None
+                self._failure(record, attempt, attempt.verdict, following, at)
+        publish("turn", now.epoch_ms, partial(_turn, record))
 
     def configuration(self, change: Change, registry: Registry, problems: int, now: Now) -> None:
         """The file was looked at and something came of it."""
@@ -58,21 +62,18 @@ class Activity:
         """Drop what is known of a combo that was redefined."""
         self._errors = {place: error for place, error in self._errors.items() if place[0] != combo}
 
-    def _attempt(self, record: TurnRecord, attempt: AttemptRecord, following: AttemptRecord | None, now: Now) -> None:
-        at = now.epoch_ms - (now.mono_ms - (attempt.ended_ms or now.mono_ms))
-        self.bus.publish("attempt", at, partial(_attempt, record, attempt))
-        if attempt.verdict is None:
-            return
+    def _failure(
+        self, record: TurnRecord, attempt: AttemptRecord, verdict: Verdict, following: AttemptRecord | None, at: int
+    ) -> None:
         target = target_key(attempt.provider, attempt.model)
         if record.combo is not None:
-            error = LastError(at, attempt.verdict.rule, attempt.status, attempt.result, attempt.error_code[:_TEXT_MAX])
+            error = LastError(at, verdict.rule, attempt.status, attempt.result, attempt.error_code[:_TEXT_MAX])
             self._errors[record.combo, target] = error
         if attempt.cooldown is not None:
             self.bus.publish("cooldown", at, _cooldown(record, attempt, target, at))
         if following is not None:
             to = target_key(following.provider, following.model)
-            hop = {"combo": record.combo, "from": target, "to": to, "rule": attempt.verdict.rule}
-            self.bus.publish("hop", at, hop)
+            self.bus.publish("hop", at, {"combo": record.combo, "from": target, "to": to, "rule": verdict.rule})
 
 
 def _attempt(record: TurnRecord, attempt: AttemptRecord) -> Mapping[str, object]:

@@ -26,6 +26,8 @@ from combos.engine.state import EngineState
 
 logger = logging.getLogger(__name__)
 
+type _Book = Callable[[TurnRecord, Registry, Now], None]
+
 
 class Books(LiveSources):
     """The books of one process. `now` is its clock; the ledger lies beside the configuration. The host puts into
@@ -39,18 +41,18 @@ class Books(LiveSources):
         self.metrics = Metrics()
         self.metrics.watch(LiveCollector(self))
         self.shares: Callable[[], bool | None] = lambda: None
-        self._spans: Spans | None = None
+        self._entering: tuple[_Book, ...] = ()
+        self.trace(wanted=False)
         self._note_loaded()
         live.observe(self._configuration)
 
     # -- entering
 
-    def turn(self, record: TurnRecord, registry: Registry) -> None:
-        """Enter a finished request. `registry` is the one it was served with."""
+    def turn(self, record: TurnRecord, registry: Registry, now: Now) -> None:
+        """Enter a request that finished now. `registry` is the one it was served with."""
         if not counts_in_ledger(record):
             return
-        now = self._now()
-        for enter in (self._into_ledger, self._into_metrics, self._into_account, self._into_traces):
+        for enter in self._entering:
             try:
                 enter(record, registry, now)
             except Exception:  # a request that was served does not fail for its books
@@ -69,14 +71,12 @@ class Books(LiveSources):
                 cost, tokens = attempt_cost(attempt, registry), attempt_tokens(attempt).spent
                 self._state.spending.add(attempt.provider, record.combo, cost, tokens, now.epoch_ms)
 
-    def _into_traces(self, record: TurnRecord, registry: Registry, now: Now) -> None:
-        if self._spans is not None:
-            self._spans.turn(record, registry, now)
-
     def trace(self, wanted: bool) -> None:
         """Switch traces on or off. A missing package is one warning."""
+        self._entering = (self._into_ledger, self._into_metrics, self._into_account)
         try:
-            self._spans = Spans(tracing_api()) if wanted else None
+            if wanted:
+                self._entering += (Spans(tracing_api()).turn,)
         except TracingError as error:
             logger.warning(f"combos: no traces: {error}")
 

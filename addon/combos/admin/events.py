@@ -63,16 +63,17 @@ class EventBus:
 
     def __init__(self) -> None:
         self._number = 0
-        self._latest: deque[Event] = deque(maxlen=KEPT)
+        self._latest: deque[tuple[str, int, Data]] = deque(maxlen=KEPT)
         self._listeners: set[Listener] = set()
 
     def publish(self, kind: str, at: int, data: Data) -> None:
         """Tell every listener. What makes the data is called for each who looks, and never if nobody does."""
         self._number += 1
-        event = Event(self._number, kind, at, data)
-        self._latest.append(event)
-        for listener in self._listeners:
-            listener.put(event)
+        self._latest.append((kind, at, data))
+        if self._listeners:
+            event = Event(self._number, kind, at, data)
+            for listener in self._listeners:
+                listener.put(event)
 
     @contextmanager
     def listen(self, after: int | None = None, is_gone: Callable[[], bool] = lambda: False) -> Iterator[Listener]:
@@ -84,13 +85,19 @@ class EventBus:
             self._drop_gone()
         if len(self._listeners) >= LISTENERS_MAX:
             raise TooManyListenersError
-        missed = (event for event in self._latest if after is not None and event.number > after)
-        listener = Listener(missed, is_gone)
+        listener = Listener(self._missed(after), is_gone)
         self._listeners.add(listener)
         try:
             yield listener
         finally:
             self._listeners.discard(listener)
+
+    def _missed(self, after: int | None) -> Iterator[Event]:
+        if after is not None:
+            first = self._number - len(self._latest) + 1
+            for number, (kind, at, data) in enumerate(self._latest, first):
+                if number > after:
+                    yield Event(number, kind, at, data)
 
     def _drop_gone(self) -> None:
         for listener in [listener for listener in self._listeners if listener.is_gone()]:

@@ -260,8 +260,9 @@ class Service:
         level = logging.INFO if record.outcome is not Outcome.CANCELLED else logging.DEBUG
         if is_heard(logger, level):
             logger.log(level, f"combos: {trail(record)}")
-        self.activity.turn(record, self.now())
-        self.books.turn(record, self.config.registry)
+        now = self.now()
+        self.activity.turn(record, now)
+        self.books.turn(record, self.config.registry, now)
         if changed:
             ctx.master.addons.trigger(UpdateHook([flow]))
 
