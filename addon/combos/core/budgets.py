@@ -83,7 +83,7 @@ class Spending:
 
     def over(self, budgets: Budgets, provider: str, combo: str | None, epoch_ms: int) -> bool:
         """Whether the provider's or the combo's budget is spent."""
-        if not budgets.providers and not budgets.combos:
+        if not budgets.are_set:
             return False
         self.look(epoch_ms)
         mine = budgets.providers.get(provider)

@@ -56,6 +56,11 @@ class Budgets(ConfigModel):
     combos: Mapping[str, Budget] = Field(default_factory=dict)
     """Limits by combo id."""
 
+    @property
+    def are_set(self) -> bool:
+        """Whether there is any."""
+        return bool(self.providers or self.combos)
+
 
 def budgets(view: ConfigView) -> Iterator[ConfigProblem]:
     """A budget sets at least one limit."""

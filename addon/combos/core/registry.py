@@ -3,15 +3,16 @@
 Says which combo or target a model id names. Whether the target can be used right now is decided by eligibility.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
 
 from combos.core.config import ComboConfig, Config, ProviderConfig
-from combos.core.config_combo import TargetConfig
+from combos.core.config_combo import Affinity, CooldownWaitPolicy, Strategy, TargetConfig
 from combos.core.config_provider import Adapter
 from combos.core.facts import Dialect
 from combos.core.ladder import RUNGS, for_model, is_chatgpt_backend, ladder_of
-from combos.core.names import COMBO_NAMESPACE, combo_id_of, is_native_route, split_selector, target_key
+from combos.core.names import COMBO_NAMESPACE, canonical_model, combo_id_of, is_native_route, split_selector, target_key
 from combos.core.values import dataclass
 
 FAST_SUFFIX = "--fast"
@@ -27,6 +28,9 @@ _DIALECTS: Mapping[Adapter, Dialect] = {
     Adapter.ANTHROPIC: Dialect.MESSAGES,
     Adapter.GOOGLE: Dialect.GEMINI,
 }
+
+# The strategies that take the first eligible target: `jev` for every pick that no decision has settled.
+_IN_ORDER = (Strategy.FAILOVER, Strategy.JEV)
 
 # Bare ids of these families belong to a provider of this name, or of this name with a suffix (`groq-team`).
 _FAMILIES = (("claude-", "anthropic"), ("llama-", "groq"), ("mixtral-", "groq"), ("gemma-", "groq"))
@@ -83,11 +87,32 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Combo:
-    """One virtual model."""
+    """One virtual model.
+
+    Worked out once: `normal` are the targets before which last resorts stand back, all of them where none does; `first`
+    is the one that a request goes to whenever it is eligible, None where that hangs on more; `shared` are the providers
+    of more than one target.
+    """
 
     id: str
     config: ComboConfig
     targets: tuple[Target, ...]
+    normal: tuple[Target, ...] = field(init=False, repr=False, compare=False)
+    first: Target | None = field(init=False, repr=False, compare=False)
+    shared: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        normal = tuple(target for target in self.targets if not target.last_resort)
+        defers = self.config.cooldown_wait_policy is CooldownWaitPolicy.BEFORE_LAST_RESORT and normal
+        object.__setattr__(self, "normal", normal if defers else self.targets)
+        object.__setattr__(self, "first", self.normal[0] if self.is_in_order and self.normal else None)
+        names = Counter(target.provider_name for target in self.targets)
+        object.__setattr__(self, "shared", frozenset(name for name, count in names.items() if count > 1))
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the first eligible target is the chosen one, so that nobody need look at those behind it."""
+        return self.config.strategy in _IN_ORDER and self.config.affinity is not Affinity.CONVERSATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +153,13 @@ class Registry:
     combos: Mapping[str, Combo]
     aliases: Mapping[str, Combo]
     provider_aliases: Mapping[str, Provider] = field(default_factory=dict)
+    names: Mapping[str, ComboRoute] = field(init=False, repr=False, compare=False)
+    """Where the names of combos lead as they are configured: `combo/<id>` and aliases. What most requests ask for."""
+
+    def __post_init__(self) -> None:
+        aliases = {name: combo for name, combo in self.aliases.items() if combo_id_of(name) is None}
+        named = {**aliases, **{canonical_model(combo_id): combo for combo_id, combo in self.combos.items()}}
+        object.__setattr__(self, "names", {name: ComboRoute(combo) for name, combo in named.items()})
 
     def resolve(self, model: str) -> Route | None:
         """What an explicit id names: a combo, an alias, `provider/model`. None: not one of ours, pass it on.
@@ -135,6 +167,8 @@ class Registry:
         Ids are compared exactly; only provider aliases ignore case. A suffix (`--fast`, `--<effort>`) counts when the
         whole id is not known and the rest of it names something.
         """
+        if (combo := self.names.get(model)) is not None:
+            return combo
         if self._is_known(model):
             return self._explicit(model)
         for base, tier, effort in self._variants(model):

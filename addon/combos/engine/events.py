@@ -64,3 +64,6 @@ class ClientGone:
 
 
 type Event = Started | WaitOver | Decided | HeadReceived | ChunkReceived | Ended | Failed | ClientGone
+
+OF_ATTEMPT = (ChunkReceived, HeadReceived, Ended, Failed)
+"""The classes of events of an attempt."""

@@ -3,40 +3,33 @@
 Every refusal leaves cooldowns, counters and rotation untouched.
 """
 
-from collections.abc import Callable
-
 from combos.core import errors
 from combos.core.config_combo import ImageInput, Strategy
 from combos.core.eligibility import Constraints, Reason, reason_out
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Now
-from combos.core.registry import ComboRoute, Target, UnknownCombo
+from combos.core.registry import DirectRoute, Target, UnknownCombo
 from combos.engine.request import TurnRequest
-from combos.engine.select import Pick, Selector, only_unsupported
+from combos.engine.select import Pick, Selector, only_unsupported, over_budget
 from combos.engine.speech import Speech
 from combos.engine.state import EngineState
 from combos.wire.history import previous_response
 from combos.wire.request import bears_image, has_unreadable_task
 
 
-def is_encrypted(request: TurnRequest) -> bool:
-    """Whether the request is a task that only the native ChatGPT backend can read."""
-    return has_unreadable_task(request.facts)
-
-
 def refusal(request: TurnRequest) -> ProxyError | None:
     """Why the request is refused before any target is looked at, or None."""
-    match request.route:
-        case UnknownCombo(id=combo_id):
-            return errors.unknown_combo(combo_id)
-        case _ if request.refusal is not None:
-            return request.refusal
-        case ComboRoute(combo=combo) if request.decides and combo.config.strategy is Strategy.JEV:
-            return errors.recursive_decision(combo.id)
-        case ComboRoute(combo=combo) if combo.config.image_input is ImageInput.DISABLED:
-            return _unseen(request) or (errors.image_refused(combo.id) if bears_image(request.facts) else None)
-        case _:
-            return None
+    route = request.route
+    if isinstance(route, UnknownCombo):
+        return errors.unknown_combo(route.id)
+    if request.refusal is not None or isinstance(route, DirectRoute):
+        return request.refusal
+    combo = route.combo
+    if request.decides and combo.config.strategy is Strategy.JEV:
+        return errors.recursive_decision(combo.id)
+    if combo.config.image_input is ImageInput.DISABLED:
+        return _unseen(request) or (errors.image_refused(combo.id) if bears_image(request.facts) else None)
+    return None
 
 
 def _unseen(request: TurnRequest) -> ProxyError | None:
@@ -45,16 +38,14 @@ def _unseen(request: TurnRequest) -> ProxyError | None:
     return errors.previous_response_not_found(previous) if previous else None
 
 
-def direct_reason(
-    request: TurnRequest, speech: Speech, target: Target, over_budget: Callable[[Target], bool], now: Now
-) -> str | None:
+def direct_reason(request: TurnRequest, state: EngineState, speech: Speech, target: Target, now: Now) -> str | None:
     """Why the one target of a direct route cannot be asked, or None."""
     asked = Constraints(
         can_speak=lambda named: speech.problem(Pick(named, None), now) is None,
-        encrypted=is_encrypted(request),
+        encrypted=has_unreadable_task(request.facts),
         unusable=request.unusable,
         spent=lambda _: False,
-        over_budget=over_budget,
+        over_budget=over_budget(request, state, None, now),
         tried=(),
         cooling_ms=lambda _: 0,
     )

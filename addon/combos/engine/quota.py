@@ -74,6 +74,11 @@ class QuotaBook:
 
     # -- reading
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of any quota."""
+        return not self._reports
+
     def evidence(self, provider: Provider | None, now: Now) -> Snapshot | None:
         """The snapshot that may exclude or rank the provider; None without one."""
         report = self._reports.get((provider.name, None)) if provider is not None else None

@@ -14,7 +14,8 @@ from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
 from combos.wire.request import RequestFacts, conversation
 
 
-def _never_spent(_target: Target) -> bool:
+def never_spent(_target: Target) -> bool:
+    """Nothing is known beside what the state holds."""
     return False
 
 
@@ -47,7 +48,7 @@ class TurnRequest:
     origin: str | None = None
     lane: str | None = None
     caller: str = ""
-    spent: Callable[[Target], bool] = _never_spent
+    spent: Callable[[Target], bool] = never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
     decides: bool = False
     seed: str = ""

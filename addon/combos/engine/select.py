@@ -5,19 +5,20 @@ yielding milliseconds and never sends anything.
 """
 
 import copy
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Sequence
 from functools import cache
 from typing import Protocol
 
-from combos.core.config_combo import Affinity, CooldownWaitPolicy, Strategy
-from combos.core.eligibility import Constraints, Reason, reason_out, standing_reason
+from combos.core.config_combo import Affinity, Strategy
+from combos.core.eligibility import AT_REST, RULES, Reason, Rule, reason_out, standing_reason
 from combos.core.facts import Now
-from combos.core.registry import Combo, Target
+from combos.core.registry import Combo, ComboRoute, Provider, Target
 from combos.core.strategies import Evidence, RotationState, choose
 from combos.core.values import dataclass
 from combos.engine.record import DecisionRecord
-from combos.engine.request import TurnRequest
+from combos.engine.request import TurnRequest, never_spent
 from combos.engine.state import EngineState, PickedFrom
+from combos.wire.request import has_unreadable_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +66,17 @@ class Selector:
 
     def select(self, tried: Collection[str], now: Now) -> Selection:
         """One selection attempt among the targets that are not in `tried`."""
-        budget = self.origin.combo.config.wait_for_cooldown_ms
-        if self._defers_last_resort():
-            pick = self._pick(self._normal(), tried, now)
-            rest = None if pick else self._earliest(self._normal(), tried, now)
+        combo = self.origin.combo
+        budget = combo.config.wait_for_cooldown_ms
+        if combo.normal is not combo.targets:
+            pick = self._pick(combo.normal, tried, now)
+            rest = None if pick else self._earliest(combo.normal, tried, now)
             if rest is not None and rest <= budget:
                 now = yield rest
                 budget -= rest
                 if not self._reread():
                     return None
-                pick = self._pick(self._normal(), tried, now)
+                pick = self._pick(self.origin.combo.normal, tried, now)
             if pick:
                 return pick
         pick = self._pick(self.origin.combo.targets, tried, now)
@@ -85,6 +87,12 @@ class Selector:
             return None
         now = yield rest
         return self._pick_at_once(tried, now) if self._reread() else None
+
+    def first(self, tried: Collection[str], now: Now) -> Pick | None:
+        """The pick where one target comes before all others and may be asked: what `select` would give without a
+        wait. None: that has to be asked."""
+        target = self.origin.combo.first
+        return None if target is None else self._first((target,), tried, now)
 
     def decided(self, decision: DecisionRecord, now: Now) -> Selection:
         """The target that a decision chose, among the targets as configured now; else an ordinary selection."""
@@ -109,12 +117,12 @@ class Selector:
 
     def readers(self, now: Now) -> list[Target]:
         """The targets that could be asked if the task were not encrypted."""
-        asked = self._constraints((), now, encrypted=False)
+        asked = _Asked(self, (), now, encrypted=False)
         return [target for target in self.origin.combo.targets if reason_out(target, asked) is None]
 
     def reasons(self, tried: Collection[str], now: Now) -> dict[str, str | None]:
         """Per target key the reason why it is out, None for an eligible one."""
-        asked = self._constraints(tried, now, self.encrypted)
+        asked = _Asked(self, tried, now, self.encrypted)
         reasons = {target.key: reason_out(target, asked) for target in self.origin.combo.targets}
         for target in self.origin.combo.targets:
             if reasons[target.key] not in _UNASKED and not self._says(target, now):
@@ -122,11 +130,12 @@ class Selector:
         return reasons
 
     def _pick_at_once(self, tried: Collection[str], now: Now) -> Pick | None:
-        pick = self._pick(self._normal(), tried, now) if self._defers_last_resort() else None
-        return pick or self._pick(self.origin.combo.targets, tried, now)
+        combo = self.origin.combo
+        pick = self._pick(combo.normal, tried, now) if combo.normal is not combo.targets else None
+        return pick or self._pick(combo.targets, tried, now)
 
     def _pick(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
-        if self._goes_in_order():
+        if self.origin.combo.is_in_order:
             return self._first(targets, tried, now)
         eligible = self._eligible(targets, tried, now)
         draw = self.request.draw
@@ -140,18 +149,20 @@ class Selector:
             return Pick(self._choose(eligible, draw, self.state.choice_rotation(self.origin), now), self.origin)
         return None
 
-    def _goes_in_order(self) -> bool:
-        """Whether the first eligible target is the chosen one, so that nobody need look at those behind it."""
-        config = self.origin.combo.config
-        return config.strategy in _IN_ORDER and config.affinity is not Affinity.CONVERSATION
-
     def _first(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> Pick | None:
-        asked = self._constraints(tried, now, self.encrypted)
+        asked, rules = _Asked(self, tried, now, self.encrypted), self._rules(tried)
         for target in targets:
-            is_out = reason_out(target, asked) is not None
+            is_out = reason_out(target, asked, rules) is not None
             if not is_out and (not self.speaker.is_open(target, now) or self._says(target, now)):
                 return Pick(target, self.origin)
         return None
+
+    def _rules(self, tried: Collection[str]) -> tuple[Rule, ...]:
+        """The rules of eligibility that can give a reason as things are."""
+        request = self.request
+        if tried or self.encrypted or request.spent is not never_spent or request.current().config.budgets.are_set:
+            return RULES
+        return AT_REST if self.state.is_at_rest else RULES
 
     def _says(self, target: Target, now: Now) -> bool:
         return self.speaker.problem(Pick(target, self.origin), now) is None
@@ -172,11 +183,11 @@ class Selector:
         return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 
     def _eligible(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> list[Target]:
-        asked = self._constraints(tried, now, self.encrypted)
+        asked = _Asked(self, tried, now, self.encrypted)
         return [target for target in targets if reason_out(target, asked) is None]
 
     def _earliest(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> int | None:
-        asked = self._constraints(tried, now, self.encrypted)
+        asked = _Asked(self, tried, now, self.encrypted)
         rests = [
             rest
             for target in targets
@@ -185,27 +196,6 @@ class Selector:
             and self._says(target, now)
         ]
         return min(rests, default=None)
-
-    def _constraints(self, tried: Collection[str], now: Now, encrypted: bool) -> Constraints:
-        combo, state = self.origin.combo, self.state
-        return Constraints(
-            can_speak=lambda target: self.speaker.known_problem(target, now) is None,
-            encrypted=encrypted,
-            unusable=self.request.unusable,
-            spent=lambda target: self.request.spent(target) or state.quota.spent(target, now),
-            over_budget=over_budget(self.request, state, combo.id, now),
-            tried=tried,
-            cooling_ms=lambda target: state.cooling_ms(combo, target, now),
-        )
-
-    def _normal(self) -> tuple[Target, ...]:
-        return tuple(target for target in self.origin.combo.targets if not target.last_resort)
-
-    def _defers_last_resort(self) -> bool:
-        combo = self.origin.combo
-        return combo.config.cooldown_wait_policy is CooldownWaitPolicy.BEFORE_LAST_RESORT and any(
-            not target.last_resort for target in combo.targets
-        )
 
     def _reread(self) -> bool:
         """Move to the combo as configured now; False when it is gone."""
@@ -217,8 +207,40 @@ class Selector:
         return True
 
 
-# The strategies that take the first eligible target: `jev` for every pick that no decision has settled.
-_IN_ORDER = (Strategy.FAILOVER, Strategy.JEV)
+def selector_for(request: TurnRequest, state: EngineState, speaker: Speaker) -> Selector | None:
+    """What chooses the targets of a request; None where there is nothing to choose."""
+    route = request.route
+    if not isinstance(route, ComboRoute):
+        return None
+    origin = PickedFrom(route.combo, request.registry.generation)
+    return Selector(request, state, origin, speaker, has_unreadable_task(request.facts))
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the rules of eligibility ask about a request, at one instant of its selection."""
+
+    selector: Selector
+    tried: Container[str]
+    now: Now
+    encrypted: bool
+
+    def can_speak(self, target: Target, /) -> bool:
+        return self.selector.speaker.known_problem(target, self.now) is None
+
+    def unusable(self, provider: Provider, /) -> str | None:
+        return self.selector.request.unusable(provider)
+
+    def spent(self, target: Target, /) -> bool:
+        return self.selector.request.spent(target) or self.selector.state.quota.spent(target, self.now)
+
+    def over_budget(self, target: Target, /) -> bool:
+        selector = self.selector
+        return over_budget(selector.request, selector.state, selector.origin.combo.id, self.now)(target)
+
+    def cooling_ms(self, target: Target, /) -> int:
+        return self.selector.state.cooling_ms(self.selector.origin.combo, target, self.now)
+
 
 # With these nothing is said to a target, or the request is known to be beyond it.
 _UNASKED = (
@@ -248,9 +270,11 @@ def reset_of(request: TurnRequest, state: EngineState, now: Now) -> Callable[[Ta
 
 def has_sibling(pick: Pick, tried: Collection[str]) -> bool:
     """Whether a failover combo has another target at the pick's provider that was not asked yet."""
-    if pick.origin is None or pick.origin.combo.config.strategy is not Strategy.FAILOVER:
-        return False
     provider = pick.target.provider_name
+    if pick.origin is None or provider not in pick.origin.combo.shared:
+        return False
+    if pick.origin.combo.config.strategy is not Strategy.FAILOVER:
+        return False
     return any(other.provider_name == provider and other.key not in tried for other in pick.origin.combo.targets)
 
 

@@ -60,6 +60,11 @@ class EngineState:
 
     # -- what selection reads
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no target is cooling and no quota is known, so that neither can keep anybody out."""
+        return len(self.cooldowns) == 0 and self.quota.is_empty
+
     def rotation(self, origin: PickedFrom) -> RotationState:
         """The combo's rotation; a throwaway for a combo that has left the configuration."""
         combo = origin.combo.id

@@ -11,20 +11,20 @@ from functools import partial
 from combos.core import errors
 from combos.core.config_combo import Strategy
 from combos.core.facts import Now, Surface, TransportFault
-from combos.core.registry import ComboRoute, DirectRoute
+from combos.core.registry import DirectRoute
 from combos.engine import answers, gates
 from combos.engine.accounting import Accounting
 from combos.engine.attempt import Attempt, AttemptEvent
 from combos.engine.budget import Denial, SendBudget, SendKind
 from combos.engine.commands import Command, Decide, Limit, Relay, Send, Wait
 from combos.engine.delivery import Delivery, ends_well
-from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, Started, WaitOver
+from combos.engine.events import OF_ATTEMPT, ChunkReceived, ClientGone, Decided, Ended, Event, Failed, Started, WaitOver
 from combos.engine.outbound import outbound_request, timeouts_for
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
 from combos.engine.request import TurnOptions, TurnRequest
-from combos.engine.select import Pick, Selection, Selector, has_sibling, over_budget
+from combos.engine.select import Pick, Selection, has_sibling, selector_for
 from combos.engine.speech import Speech
-from combos.engine.state import EngineState, PickedFrom
+from combos.engine.state import EngineState
 from combos.engine.steps import Answered, Given, Live, Ready, Refused, Whole
 from combos.engine.voice import Voice
 from combos.wire.terminal import FailureTerminal, SuccessTerminal
@@ -41,7 +41,7 @@ class Turn:
         self._options = options
         self._auxiliary = request.facts.surface is Surface.COUNT_TOKENS
         self._speech = Speech(request, state)
-        self._selector = self._make_selector()
+        self._selector = selector_for(request, state, self._speech)
         combo = self._selector.origin.combo if self._selector else None
         self._budget = budget or SendBudget(len(combo.targets) if combo else 1)
         self.record = TurnRecord(
@@ -73,10 +73,16 @@ class Turn:
             if looks:
                 return self._looked_at(owner, data, now)
             return [Relay(data)] if data else []
-        if not self._client.finished:
+        if self._client.finished:
+            return []
+        if isinstance(event, OF_ATTEMPT):
+            attempt = self._client.flying.get(event.attempt)
+            if attempt is not None:
+                self._on_attempt(attempt, event, now)
+        else:
             self._dispatch(event, now)
-            if self._client.finished:
-                self._timers.clear()  # they refer back to the turn
+        if self._client.finished:
+            self._timers.clear()  # they refer back to the turn
         return self._client.take()
 
     def charge(self, attempt: int) -> Denial | None:
@@ -104,7 +110,7 @@ class Turn:
 
     # -- events
 
-    def _dispatch(self, event: Event, now: Now) -> None:
+    def _dispatch(self, event: Started | WaitOver | Decided | ClientGone, now: Now) -> None:
         match event:
             case Started():
                 self._start(now)
@@ -116,10 +122,6 @@ class Turn:
                 self._decided(decision, now)
             case ClientGone():
                 self._client_gone(now)
-            case _:
-                attempt = self._client.flying.get(event.attempt)
-                if attempt is not None:
-                    self._on_attempt(attempt, event, now)
 
     def _start(self, now: Now) -> None:
         self.record.started_ms = now.mono_ms
@@ -132,8 +134,7 @@ class Turn:
             self._start_direct(self._request.route, now)
 
     def _start_direct(self, route: DirectRoute, now: Now) -> None:
-        spent = over_budget(self._request, self._state, None, now)
-        reason = gates.direct_reason(self._request, self._speech, route.target, spent, now)
+        reason = gates.direct_reason(self._request, self._state, self._speech, route.target, now)
         if reason is None:
             self._chosen(Pick(route.target, None), SendKind.FIRST, now)
             return
@@ -145,16 +146,16 @@ class Turn:
             self._owner_ended(attempt, event, now)
             return
         match attempt.handle(event, now):
-            case Limit() as limit:
-                self._client.out.append(limit)
-            case Ready() as ready:
-                self._commit(attempt, ready, now)
-            case Answered() as answered:
-                self._answered(attempt, answered, now)
-            case Refused() as refused:
-                self._refused(attempt, refused, now)
             case None:
                 pass
+            case Answered() as answered:
+                self._answered(attempt, answered, now)
+            case Ready() as ready:
+                self._commit(attempt, ready, now)
+            case Refused() as refused:
+                self._refused(attempt, refused, now)
+            case Limit() as limit:
+                self._client.out.append(limit)
 
     def _client_gone(self, now: Now) -> None:
         owner = self._client.owner
@@ -169,16 +170,15 @@ class Turn:
 
     # -- choosing and sending
 
-    def _make_selector(self) -> Selector | None:
-        route = self._request.route
-        if not isinstance(route, ComboRoute):
-            return None
-        origin = PickedFrom(route.combo, self._request.registry.generation)
-        return Selector(self._request, self._state, origin, self._speech, gates.is_encrypted(self._request))
-
     def _select(self, tried: Collection[str], kind: SendKind, now: Now) -> None:
-        if self._selector is not None:
-            self._advance(self._selector.select(tried, now), kind, None, now)
+        selector = self._selector
+        if selector is None:
+            return
+        pick = selector.first(tried, now)
+        if pick is not None:
+            self._chosen(pick, kind, now)
+        else:
+            self._advance(selector.select(tried, now), kind, None, now)
 
     def _advance(self, selection: Selection, kind: SendKind, woken: Now | None, now: Now) -> None:
         try:
