@@ -94,16 +94,17 @@ class TurnRecord:
 
 def trail(record: TurnRecord) -> str:
     """One line for logs and flow comments: `main: alpha/m1 429 → beta/m2 200 (1 hop, 0.8 s)`."""
-    steps = " → ".join([_step(attempt) for attempt in record.attempts])
+    attempts = record.attempts
+    steps = _step(attempts[0]) if len(attempts) == 1 else " → ".join([_step(attempt) for attempt in attempts])
     name = record.requested_model if record.combo is None else record.combo
-    shown = f"{name}: {steps or record.status or 'no answer'}"
     notes = _notes(record)
+    shown = f"{name}: {steps or record.status or 'no answer'}"
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
 def _step(attempt: AttemptRecord) -> str:
-    shown = attempt.status if attempt.status is not None else attempt.result or "no answer"
-    return f"{attempt.provider}/{attempt.model} {shown}"
+    status = attempt.status
+    return f"{attempt.provider}/{attempt.model} {attempt.result or 'no answer' if status is None else status}"
 
 
 def _notes(record: TurnRecord) -> list[str]:

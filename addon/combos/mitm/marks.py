@@ -20,6 +20,8 @@ _OUTCOME_MARKS = {
     Outcome.CUT: CUT,
 }
 
+_OUTCOMES = {outcome: outcome.value for outcome in Outcome}  # asking an enumeration takes as long as ten look-ups
+
 
 def mark_of(record: TurnRecord) -> str:
     """The flow's mark, a name from mitmproxy's emoji table; empty for a first-target success."""
@@ -30,39 +32,48 @@ def mark_of(record: TurnRecord) -> str:
     return WAITED if record.waits_ms else ""
 
 
+def metadata_of(record: TurnRecord) -> dict[str, object]:
+    """What `~meta` searches and `-w` keeps: plain values, no credentials, no text of the conversation."""
+    outcome, decision = record.outcome, record.decision
+    return {
+        "combo": record.combo,
+        "requested_model": record.requested_model,
+        "outcome": None if outcome is None else _OUTCOMES[outcome],
+        "reason": record.reason,
+        "attempts": [_attempt(attempt) for attempt in record.attempts],
+        "waits_ms": record.waits_ms[:],
+        "decision": None if decision is None else asdict(decision),
+    }
+
+
 def _attempt(record: AttemptRecord) -> dict[str, object]:
+    verdict, cooldown = record.verdict, record.cooldown
     return {
         "target": f"{record.provider}/{record.model}",
         "status": record.status,
         "result": record.result,
-        "rule": record.verdict.rule if record.verdict else None,
-        "cooldown_ms": record.cooldown.ms if record.cooldown else None,
-        "cooldown_source": record.cooldown.source if record.cooldown else None,
-        "dropped": list(record.dropped),
-    }
-
-
-def metadata_of(record: TurnRecord) -> dict[str, object]:
-    """What `~meta` searches and `-w` keeps: plain values, no credentials, no text of the conversation."""
-    return {
-        "combo": record.combo,
-        "requested_model": record.requested_model,
-        "outcome": record.outcome.value if record.outcome else None,
-        "reason": record.reason,
-        "attempts": [_attempt(attempt) for attempt in record.attempts],
-        "waits_ms": list(record.waits_ms),
-        "decision": asdict(record.decision) if record.decision else None,
+        "rule": None if verdict is None else verdict.rule,
+        "cooldown_ms": None if cooldown is None else cooldown.ms,
+        "cooldown_source": None if cooldown is None else cooldown.source,
+        "dropped": [*record.dropped],
     }
 
 
 def annotate(flow: HTTPFlow, record: TurnRecord) -> bool:
     """Write mark, comment and metadata; a mark or comment that a person set stays. Tells whether the view changed."""
-    ours = flow.metadata.get("combos", {})
-    new = {**ours, **metadata_of(record), "comment": trail(record), "mark": mark_of(record)}
-    flow.metadata["combos"] = new
-    before = (flow.comment, flow.marked)
-    if flow.comment in ("", ours.get("comment")):
-        flow.comment = new["comment"]
-    if flow.marked in ("", ours.get("mark")):
-        flow.marked = new["mark"]
-    return before != (flow.comment, flow.marked)
+    comment, mark = trail(record), mark_of(record)
+    new = metadata_of(record)
+    new["comment"], new["mark"] = comment, mark
+    before: dict[str, object] | None = flow.metadata.get("combos")
+    flow.metadata["combos"] = new if before is None else {**before, **new}
+    changes_comment = flow.comment != comment and (not flow.comment or _was_ours(flow.comment, before, "comment"))
+    changes_mark = flow.marked != mark and (not flow.marked or _was_ours(flow.marked, before, "mark"))
+    if changes_comment:
+        flow.comment = comment
+    if changes_mark:
+        flow.marked = mark
+    return changes_comment or changes_mark
+
+
+def _was_ours(shown: str, before: dict[str, object] | None, name: str) -> bool:
+    return before is not None and shown == before.get(name)
