@@ -198,7 +198,7 @@ def _state(owner: Any) -> str:
         case "Answer":
             content = owner._content
             counts = f"received {owner._received} of {content.total_bytes}, held {content._size}"
-            return f" {{{counts}, eof {content.is_eof()}, {content.exception()!r}, deadline {owner._deadline}}}"
+            return f" {{{counts}, eof {content.is_eof()}, {content.exception()!r}, deadline {owner.at}}}"
     return ""
 
 
@@ -220,8 +220,8 @@ def _sizes(service: Any) -> dict[str, int]:
         for name, value in vars(owner).items():
             _measure(f"{owner_name}.{name}", value, sizes, 0)
     connectors = [thing for thing in gc.get_objects() if _is_connector(type(thing))]
-    sizes["upstream.idle"] = sum(len(kept) for connector in connectors for kept in connector._conns.values())
-    sizes["upstream.busy"] = sum(len(connector._acquired) for connector in connectors)
+    idle = sizes["upstream.idle"] = sum(len(connector.idle) for connector in connectors)
+    sizes["upstream.busy"] = sum(len(connector._acquired) for connector in connectors) - idle
     return {name: size for name, size in sizes.items() if size}
 
 

@@ -137,8 +137,10 @@ async def test_a_pooled_connection_that_began_to_answer_is_not_replaced(
 
 def _busy(upstream: Upstream) -> list[Protocol]:
     """The connections that are in use."""
-    assert upstream._connector is not None
-    return [protocol for protocol in upstream._connector._acquired if isinstance(protocol, Protocol)]
+    connector = upstream._connector
+    assert connector is not None
+    waiting = {link.protocol for links in connector.idle._waiting.values() for _, link in links}
+    return [made for made in connector._acquired if isinstance(made, Protocol) and made not in waiting]
 
 
 async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream) -> None:

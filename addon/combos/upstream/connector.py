@@ -1,6 +1,7 @@
-"""aiohttp's connection pool with what an exchange must know of it: whether a connection is new, and where it leads.
+"""The connections to targets: opened by aiohttp, kept between requests, and what a request must know of them.
 
-It watches `connect` and resolves names under the destination rules. What a failure means is decided by others.
+It resolves names under the destination rules, and judges where a connection leads before anybody may use it. What a
+failure means is decided by others.
 """
 
 import asyncio
@@ -14,124 +15,130 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.resolver import ThreadedResolver
-from aiohttp.tracing import Trace
 
-from combos.upstream.destination import Guard
-from combos.upstream.faults import Phase
+from combos.upstream.destination import Guard, Rights
+from combos.upstream.idle import Idle
+from combos.upstream.plan import Way
 
 _DNS_TTL_S = 10  # aiohttp's own default: short enough for DNS fail-over of a vendor
-_KEEPALIVE_S = 60.0  # most vendors keep idle connections for at least a minute; dead ones are retried anyway
+_NO_LIMITS = aiohttp.ClientTimeout(total=None)  # time is kept by whoever asks
 
 
 class Protocol(ResponseHandler):
     """aiohttp's, that also knows whether anything has arrived since somebody last took the connection."""
 
     has_spoken = False
-    link: "Link | None" = None
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the other end, or none: aiohttp's own way to go on, also when an earlier answer is read late."""
-        self.has_spoken = self.has_spoken or bool(data)
+        if data:
+            self.has_spoken = True
         super().data_received(data)
 
 
 class Link:
-    """One connection: tells whoever reads from it when it is lost.
+    """One connection from its opening to its end: where it leads, and who uses it. `reused`: not for the first time.
 
-    aiohttp wakes no reader when it closes a connection itself, as it does after a broken chunk.
+    Whoever reads from it sets `on_lost`: aiohttp wakes no reader when it closes a connection itself, as it does after a
+    broken chunk. Until `at` somebody waits for the head of an answer.
     """
 
-    __slots__ = ("_on_lost", "judged", "peername")
+    __slots__ = (
+        "_head_s",
+        "_idle",
+        "_judged",
+        "_loop",
+        "at",
+        "connection",
+        "on_lost",
+        "peername",
+        "protocol",
+        "reused",
+        "way",
+    )
 
-    def __init__(self, protocol: ResponseHandler) -> None:
+    def __init__(self, connection: Connection, protocol: Protocol, way: Way, idle: "Idle[Link]") -> None:
         transport = protocol.transport
+        self.connection = connection
+        self.protocol = protocol
+        self.way = way
         self.peername = None if transport is None else peer_of(transport.get_extra_info("peername"))
-        self.judged: tuple[Guard, bool, bool] | None = None
-        self._on_lost: Callable[[], None] | None = None
+        self.reused = False
+        self.at = 0.0
+        self._head_s = 0.0
+        self._loop = asyncio.get_running_loop()
+        self.on_lost: Callable[[], None] | None = None
+        self._judged: Rights | None = None
+        self._idle = idle
         if protocol.closed is not None:
             protocol.closed.add_done_callback(self._lost)
 
-    def attach(self, on_lost: Callable[[], None]) -> None:
-        """From now on tell `on_lost`, and nobody else."""
-        self._on_lost = on_lost
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can take a request: it is open, and has said nothing that nobody asked for."""
+        return self.protocol.is_connected() and not self.protocol.should_close
 
-    def detach(self, on_lost: Callable[[], None]) -> None:
-        """Do not tell `on_lost` any more; a later reader stays attached."""
-        if self._on_lost == on_lost:
-            self._on_lost = None
+    def judge(self, rights: Rights) -> None:
+        """The last word on a destination: the connection may have been opened for a provider with more rights.
+
+        Raises `UpstreamFault`, and then the connection is closed.
+        """
+        if rights is self._judged or rights == self._judged:
+            return
+        if self.peername is not None and self.way.is_direct:
+            try:
+                rights.judge(*self.peername)
+            except BaseException:
+                self.abort()
+                raise
+        self._judged = rights
+
+    def begin(self, head_ms: int) -> None:
+        """A request is about to be sent; the head of its answer may take this long."""
+        self.protocol.has_spoken = False
+        self._head_s = head_ms / 1000
+        self.restart()
+
+    def restart(self) -> None:
+        """From now on the head may take its full time."""
+        self.at = self._loop.time() + self._head_s
+
+    def expire(self) -> None:
+        """The time for the head is up; one that has arrived is in time."""
+        if not len(self.protocol):
+            self.protocol.set_exception(TimeoutError())
+
+    def release(self) -> None:
+        """The next request may use it."""
+        self.on_lost = None
+        self.reused = True
+        self._idle.keep(self.way.key, self)
+
+    def distrust(self) -> None:
+        """It was dead: close those that have waited beside it."""
+        self._idle.distrust(self.way.key)
+
+    def close(self) -> None:
+        """Close it in order."""
+        self.on_lost = None
+        self.connection.close()
+
+    def abort(self) -> None:
+        """Close the socket now, whatever still waits to be written to it."""
+        self.on_lost = None
+        self.protocol.abort()
+        self.connection.close()
 
     def _lost(self, closed: "asyncio.Future[None]") -> None:
         if not closed.cancelled():
             closed.exception()  # taken notice of, else asyncio reports it
-        if self._on_lost is not None:
-            self._on_lost()
+        if self.on_lost is not None:
+            self.on_lost()
 
 
-class Watch:
-    """What one try to send learns on its way through the pool. `direct` is false when a proxy stands between."""
-
-    __slots__ = (
-        "allow_private",
-        "direct",
-        "fresh_only",
-        "link",
-        "on_connected",
-        "only_private",
-        "phase",
-        "protocol",
-        "reused",
-    )
-
-    def __init__(
-        self,
-        on_connected: Callable[[], None],
-        *,
-        allow_private: bool,
-        direct: bool,
-        fresh_only: bool,
-        only_private: bool = False,
-    ) -> None:
-        self.on_connected = on_connected
-        self.allow_private = allow_private
-        self.only_private = only_private
-        self.direct = direct
-        self.fresh_only = fresh_only
-        self.phase = Phase.CONNECT
-        self.reused = False
-        self.protocol: ResponseHandler | None = None
-        self.link: Link | None = None
-
-    def judge(self, guard: Guard, host: str, port: int) -> None:
-        """Raises `UpstreamFault` for an address that this try may not be sent to."""
-        guard.admit(host, port, allow_private=self.allow_private, only_private=self.only_private)
-
-    def forget_maker(self) -> None:
-        """The try is over. The callbacks of its connection keep this object as long as the connection lives, and with
-        it the clock, the task and, where that was cancelled, everything that stood in its frames."""
-        self.on_connected = _nobody_waits
-
-    def abort(self) -> None:
-        """Close the socket now, whatever still waits to be written to it."""
-        if self.protocol is not None:
-            self.protocol.abort()
-
-    @property
-    def was_stale(self) -> bool:
-        """Whether a pooled connection was lost without a byte in answer to this try."""
-        return self.reused and self.phase is Phase.HEAD and not getattr(self.protocol, "has_spoken", False)
-
-    @property
-    def peername(self) -> tuple[str, int] | None:
-        """Address and port of the other end, once connected."""
-        return None if self.link is None else self.link.peername
-
-
-def _nobody_waits() -> None:
-    """Told instead of a clock that has been stopped."""
-
-
-# Holds the try that the current task is in: aiohttp offers no per-request argument that reaches `connect`.
-CURRENT_WATCH: ContextVar[Watch] = ContextVar("combos_upstream_watch")
+# Holds what the current task opens a connection for: aiohttp hands no argument on to the resolver. The connection's
+# callbacks keep the context, and with it this, as long as it lives: nothing of a request may be in it.
+CURRENT_WAY: ContextVar[Way] = ContextVar("combos_upstream_way")
 
 
 def peer_of(peername: object) -> tuple[str, int] | None:
@@ -151,10 +158,10 @@ class GuardedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """As aiohttp's; raises `UpstreamFault` for a refused address, `OSError` when the name is not resolved."""
         answers = await self._inner.resolve(host, port, family)
-        watch, guard = CURRENT_WATCH.get(), self._guard()
+        way, guard = CURRENT_WAY.get(), self._guard()
         for answer in answers:
-            if watch.direct:
-                watch.judge(guard, answer["host"], port)
+            if way.is_direct:
+                way.rights.by(guard).judge(answer["host"], port)
             else:
                 guard.admit_own(answer["host"], port)
         return answers
@@ -164,61 +171,41 @@ class GuardedResolver(AbstractResolver):
 
 
 class Connector(aiohttp.TCPConnector):
-    """A pool without limits, shared by all clients, that reports to the current `Watch`."""
+    """Opens connections without a limit, for all clients. They come back to `idle`, and not to aiohttp's own pool: what
+    it makes and looks up for each use costs a fifth of an exchange."""
 
     def __init__(self, guard: Callable[[], Guard], local_address: str | None) -> None:
         super().__init__(
             limit=0,
             resolver=GuardedResolver(guard),
             ttl_dns_cache=_DNS_TTL_S,
-            keepalive_timeout=_KEEPALIVE_S,
             local_addr=None if local_address is None else (local_address, 0),
         )
         kind: type[ResponseHandler] = Protocol
         self._factory = partial(kind, loop=asyncio.get_running_loop())
         self._guard = guard
+        self.idle: Idle[Link] = Idle()
 
-    async def connect(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's signature
-    ) -> Connection:
-        """As aiohttp's, but a pooled connection that spoke out of turn is dropped, and a stale pool is emptied."""
-        watch = CURRENT_WATCH.get()
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            if not isinstance(protocol, Protocol):
-                raise aiohttp.ClientConnectionError("the connection was closed by its pool")
-            watch.link = protocol.link
-            watch.reused = watch.link is not None
-            if not watch.reused or not (watch.fresh_only or protocol.should_close):
-                break
-            protocol.abort()
-            connection.close()
-        if watch.link is None:
-            watch.link = protocol.link = Link(protocol)
-        watch.protocol = protocol
-        protocol.has_spoken = False
-        self._judge_peer(connection, watch, watch.link)
-        watch.phase = Phase.HEAD
-        watch.on_connected()
-        return connection
+    def kept(self, way: Way) -> Link | None:
+        """A connection that has served a request on such a way and waits for the next, if there is one.
 
-    def _judge_peer(self, connection: Connection, watch: Watch, link: Link) -> None:
-        """The last word on a destination: a pooled connection may have been opened for a provider with more rights."""
-        peer = link.peername
-        if peer is None or not watch.direct:
-            return
-        guard = self._guard()
-        judged = (guard, watch.allow_private, watch.only_private)
-        if link.judged == judged:
-            return
+        Raises `UpstreamFault` when it leads where this one may not go.
+        """
+        link = self.idle.take(way.key)
+        if link is not None:
+            link.judge(way.rights)
+        return link
+
+    async def open(self, way: Way) -> Link:
+        """A new connection. Raises what aiohttp raises, and `UpstreamFault` when it leads where it may not."""
+        token = CURRENT_WAY.set(way)
         try:
-            watch.judge(guard, *peer)
-            link.judged = judged
-        except BaseException:
-            watch.abort()
-            connection.close()
-            raise
+            connection = await self.connect(way.opening, [], _NO_LIMITS)
+        finally:
+            CURRENT_WAY.reset(token)
+        protocol = connection.protocol
+        if not isinstance(protocol, Protocol):
+            raise aiohttp.ClientConnectionError("the connection was closed by its pool")
+        link = Link(connection, protocol, way, self.idle)
+        link.judge(way.rights.by(self._guard()))
+        return link

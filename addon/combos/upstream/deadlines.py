@@ -1,43 +1,54 @@
-"""How long one try to send may wait: for its connection first, then for the head of the answer.
+"""What may wait for how long: a connection that is opened, the head of an answer, the next bytes of its body.
 
-All tries share one timer of the event loop, and a deadline that moves away costs nothing. A timer of its own for each
-try, set, moved and cancelled, is a tenth of what a whole exchange costs.
+All of them share one timer of the event loop, and a deadline that moves away costs nothing. A timer of its own for each
+exchange, set, moved and cancelled, is a tenth of what the whole costs.
 """
 
 import asyncio
+import math
 from types import TracebackType
+from typing import Protocol
 
-from combos.engine.commands import Timeouts
+
+class Deadline(Protocol):
+    """Something that may wait until `at`, by the clock of the event loop; infinity while it waits for nothing. It may
+    move away while it is looked after."""
+
+    at: float
+
+    def expire(self) -> None:
+        """The time is up."""
 
 
 class Deadlines:
-    """The clocks that run, and the timer that looks at them when the first of them is due."""
+    """The deadlines that are looked after, and the timer that looks at them when the first of them is due."""
 
     def __init__(self) -> None:
-        self._running: set[Clock] = set()
+        self._running: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0  # when the timer looks
 
-    def add(self, clock: "Clock") -> None:
-        """Look at this clock when it is due."""
-        self._running.add(clock)
-        self.nearer(clock)
-
-    def nearer(self, clock: "Clock") -> None:
-        """The clock may be due before all others now."""
-        if self._timer is None or clock.at < self._timer.when():
+    def add(self, deadline: Deadline) -> None:
+        """Let it expire when it is due. Also to be called when it has come nearer."""
+        self._running.add(deadline)
+        if self._timer is None or deadline.at < self._due:
             self._stop()
-            self._timer = clock.loop.call_at(clock.at, self._look, clock.loop)
+            self._set(asyncio.get_running_loop(), deadline.at)
 
-    def discard(self, clock: "Clock") -> None:
-        """Forget a clock. The timer stays: the next clock needs it."""
-        self._running.discard(clock)
+    def discard(self, deadline: Deadline) -> None:
+        """Forget it. The timer stays: the next one needs it."""
+        self._running.discard(deadline)
 
     def close(self) -> None:
-        """The time of every try is up."""
+        """The time of all is up."""
         self._stop()
         running, self._running = self._running, set()
-        for clock in running:
-            clock.expire()
+        for deadline in running:
+            deadline.expire()
+
+    def _set(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+        self._due = at
+        self._timer = loop.call_at(at, self._look, loop)
 
     def _stop(self) -> None:
         if self._timer is not None:
@@ -47,35 +58,33 @@ class Deadlines:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
-        for clock in [clock for clock in self._running if clock.at <= now]:
-            self._running.discard(clock)
-            clock.expire()
-        if self._running:
-            self._timer = loop.call_at(min(clock.at for clock in self._running), self._look, loop)
+        for deadline in [deadline for deadline in self._running if deadline.at <= now]:
+            self._running.discard(deadline)
+            deadline.expire()
+        nearest = min((deadline.at for deadline in self._running), default=math.inf)
+        if nearest < math.inf:
+            self._set(loop, nearest)
 
 
 class Clock:
-    """The limits of one try, as a context of the task that waits. A try that takes too long ends with `TimeoutError`.
+    """How long the current task may wait, as a context. A wait that takes too long ends with `TimeoutError`.
 
     Cancels the task as `asyncio.timeout` does, and tells its own cancellation from others in the same way.
     """
 
-    __slots__ = ("_cancelling", "_deadlines", "_expired", "_head_s", "_over", "_task", "at", "loop")
+    __slots__ = ("_cancelling", "_deadlines", "_expired", "_task", "at")
 
-    def __init__(self, deadlines: Deadlines, timeouts: Timeouts) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.at = self.loop.time() + timeouts.connect_ms / 1000
+    def __init__(self, deadlines: Deadlines, ms: int) -> None:
+        self.at = asyncio.get_running_loop().time() + ms / 1000
         self._deadlines = deadlines
-        self._head_s = timeouts.head_ms / 1000
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
         self._expired = False
-        self._over = False
 
     def __enter__(self) -> None:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a try to send needs a task")
+            raise RuntimeError("opening a connection needs a task")
         self._task = task
         self._cancelling = task.cancelling()
         self._deadlines.add(self)
@@ -83,7 +92,6 @@ class Clock:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over = True
         self._deadlines.discard(self)
         task, self._task = self._task, None
         if not self._expired or task is None:
@@ -91,12 +99,6 @@ class Clock:
         is_ours = task.uncancel() <= self._cancelling
         if is_ours and isinstance(exc, asyncio.CancelledError):
             raise TimeoutError from exc
-
-    def restart(self) -> None:
-        """From now on the head may take its full time. Does nothing when the wait is over."""
-        if not self._over and not self._expired:
-            self.at = self.loop.time() + self._head_s
-            self._deadlines.nearer(self)
 
     def expire(self) -> None:
         """The time is up."""

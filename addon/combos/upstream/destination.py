@@ -5,9 +5,11 @@ resolve to, so that a public name cannot lead into a private network. It neither
 """
 
 import functools
+from dataclasses import replace
 
 from combos.core.destinations import PLAIN_HTTP, Destination, classify_host
 from combos.core.facts import TransportFault
+from combos.core.values import dataclass
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.selfloop import OwnAddresses
 
@@ -39,6 +41,23 @@ class Guard:
         """Refuse the proxy's own addresses only: for proxies between us and a target. Raises `UpstreamFault`."""
         if self._own.holds(host, port):
             raise UpstreamFault(TransportFault.SELF_LOOP, f"{host} port {port}: the target is the proxy itself")
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Where the requests of a provider may go, by one set of settings; as for `Guard.admit`."""
+
+    guard: Guard
+    allow_private: bool
+    only_private: bool
+
+    def by(self, guard: Guard) -> "Rights":
+        """The same by the settings in force."""
+        return self if guard is self.guard else replace(self, guard=guard)
+
+    def judge(self, host: str, port: int) -> None:
+        """Raises `UpstreamFault` for an address that a request may not be sent to."""
+        self.guard.admit(host, port, allow_private=self.allow_private, only_private=self.only_private)
 
 
 def _refusal(host: str, port: int, reason: str) -> UpstreamFault:

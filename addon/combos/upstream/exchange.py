@@ -8,12 +8,12 @@ import asyncio
 import math
 
 import aiohttp
-from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 
 from combos.core.facts import Headers, TransportFault
 from combos.core.pools import PoolNote
-from combos.upstream.connector import Watch
+from combos.upstream.connector import Link
+from combos.upstream.deadlines import Deadlines
 from combos.upstream.faults import Phase, UpstreamFault, fault_of
 from combos.upstream.sending import Beginning, has_sent_all
 
@@ -21,61 +21,65 @@ _VAGUE = (TransportFault.TRUNCATED, TransportFault.CLOSED)
 
 
 class Answer:
-    """The head of an answer and its body to be read. `headers` are raw, in wire order, duplicates kept."""
+    """The head of an answer and its body to be read. `headers` are raw, in wire order, duplicates kept.
+
+    Until `at` somebody waits for bytes; infinity while nobody does.
+    """
 
     __slots__ = (
         "_closed",
-        "_connection",
         "_content",
-        "_deadline",
+        "_deadlines",
         "_expired",
         "_idle_s",
+        "_link",
         "_loop",
+        "_protocol",
         "_received",
         "_sending",
-        "_timer",
         "_total_at",
         "_until_close",
-        "_watch",
         "_where",
+        "at",
         "headers",
         "peername",
         "pool",
         "status",
     )
 
-    def __init__(self, connection: Connection, beginning: Beginning, watch: Watch, where: str, idle_ms: int) -> None:
+    def __init__(self, link: Link, beginning: Beginning, deadlines: Deadlines, idle_ms: int) -> None:
         head, content, self._sending = beginning
         self.status: int = head.code
         self.headers: Headers = head.raw_headers
-        self.peername = watch.peername
+        self.peername = link.peername
         self.pool: PoolNote | None = None
-        self._connection: Connection | None = connection
+        self.at = math.inf
+        self._link: Link | None = link
+        self._protocol = link.protocol
         self._content = content
-        self._watch = watch
-        self._where = where
+        self._where = link.way.where
+        self._deadlines = deadlines
         self._loop = asyncio.get_running_loop()
         self._idle_s = idle_ms / 1000
         self._total_at = math.inf
-        self._deadline = math.inf
-        self._timer: asyncio.TimerHandle | None = None
         self._expired = False
         self._received = 0
         self._closed = False
-        content.on_eof(self._arrived_whole)  # at once when there is no body, or all of it is here
-        # A body without length or chunks lasts until the connection closes.
         self._until_close = False
-        if self._connection is not None:
-            if watch.link is not None:
-                watch.link.attach(self._lost)
-            names = head.headers
-            self._until_close = "Content-Length" not in names and "Transfer-Encoding" not in names
+        if content.is_eof():  # there is no body, or all of it is here
+            self._arrived_whole()
+            return
+        content.on_eof(self._arrived_whole)
+        link.on_lost = self._lost
+        # A body without length or chunks lasts until the connection closes.
+        names = head.headers
+        self._until_close = "Content-Length" not in names and "Transfer-Encoding" not in names
 
     def limit(self, idle_ms: int, total_ms: int | None = None) -> None:
         """From now on wait at most `idle_ms` for the next bytes and `total_ms` for the whole rest (None: any time)."""
         self._idle_s = idle_ms / 1000
         self._total_at = math.inf if total_ms is None else self._loop.time() + total_ms / 1000
-        if self._deadline != math.inf:
+        if self.at != math.inf:
             self._arm()
 
     async def read_some(self) -> bytes:
@@ -97,27 +101,31 @@ class Answer:
     def close(self) -> None:
         """Let go of the answer: its connection is pooled if the body has arrived whole, else closed at once."""
         self._closed = True
-        self._disarm()
-        if self._watch.link is not None:
-            self._watch.link.detach(self._lost)
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        self._deadlines.discard(self)
+        link, self._link = self._link, None
+        if link is not None:
             self._stop_sending()
-            self._watch.abort()
-            connection.close()
+            link.abort()
             if self._content.exception() is None:
                 self._content.set_exception(aiohttp.ClientConnectionError("closed by its reader"))
 
+    def expire(self) -> None:
+        """The time for the next bytes, or for all of them, is up; bytes whose reader is about to run are in time."""
+        content = self._content
+        if self.at != math.inf and content.total_bytes == self._received and not content.is_eof():
+            self._expired = True
+            content.set_exception(TimeoutError())
+
     def _arrived_whole(self) -> None:
         """The connection serves the next request, unless this one is still being sent."""
-        connection, self._connection = self._connection, None
-        if connection is None:
+        link, self._link = self._link, None
+        if link is None:
             return
-        transport = connection.transport
+        transport = link.protocol.transport
         if self._stop_sending() or transport is None or not has_sent_all(transport):
-            connection.close()
+            link.close()
         else:
-            connection.release()
+            link.release()
 
     def _stop_sending(self) -> bool:
         """Send nothing more of the request; whether something was left."""
@@ -148,48 +156,27 @@ class Answer:
         try:
             return await self._content.readany()
         finally:
-            self._deadline = math.inf
+            self.at = math.inf
 
     def _arm(self) -> None:
-        """One timer serves many reads: it moves only when the deadline comes nearer, else it looks again when due."""
-        self._deadline = min(self._loop.time() + self._idle_s, self._total_at)
-        if self._timer is None or self._timer.when() > self._deadline:
-            self._disarm()
-            self._timer = self._loop.call_at(self._deadline, self._due)
-
-    def _due(self) -> None:
-        self._timer = None
-        content = self._content
-        if self._deadline == math.inf or content.total_bytes > self._received or content.is_eof():
-            return  # nobody waits, or the bytes came in time and their reader is about to run
-        if self._loop.time() < self._deadline:
-            self._timer = self._loop.call_at(self._deadline, self._due)
-            return
-        self._expired = True
-        content.set_exception(TimeoutError())
+        self.at = min(self._loop.time() + self._idle_s, self._total_at)
+        self._deadlines.add(self)
 
     def _lost(self) -> None:
         """The connection is gone. Whoever comes later to read is told by the reader itself."""
         content = self._content
-        if self._deadline != math.inf and not content.is_eof() and content.exception() is None:
+        if self.at != math.inf and not content.is_eof() and content.exception() is None:
             content.set_exception(aiohttp.ClientConnectionError("connection lost"))
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _end(self) -> None:
         """A body that lasts until the connection closes is whole only if it was closed in order."""
-        protocol = self._watch.protocol
-        broken = protocol.exception() if self._until_close and protocol is not None else None
+        broken = self._protocol.exception() if self._until_close else None
         if isinstance(broken, OSError):
             raise self._fail(broken) from None
         self.close()
 
     def _fail(self, exc: Exception) -> UpstreamFault:
-        protocol = self._watch.protocol
-        lost = None if protocol is None else protocol.exception()
+        lost = self._protocol.exception()
         self.close()
         if self._expired:
             return fault_of(TimeoutError(), Phase.BODY, self._where)

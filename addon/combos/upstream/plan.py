@@ -5,7 +5,7 @@ Refuses destinations: another host than the provider's, a forbidden network, the
 
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Hashable
 from dataclasses import field
 
 import aiohttp
@@ -16,7 +16,7 @@ from combos.core.facts import Headers, TransportFault
 from combos.core.registry import Provider
 from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest
-from combos.upstream.destination import Guard
+from combos.upstream.destination import Guard, Rights
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.proxies import ProxyRoute, ProxySettings, route_for
 from combos.upstream.tls import TlsContexts, TlsError
@@ -26,6 +26,7 @@ _OWNED = frozenset(
     b"accept-encoding connection content-length expect host keep-alive proxy-authenticate proxy-authorization"
     b" proxy-connection te trailer transfer-encoding upgrade".split()
 )
+_BODILESS = frozenset(("GET", "HEAD"))  # no length is stated where there is no body
 _METHOD = re.compile(r"[-!#$%&'*+.^_`|~0-9a-zA-Z]+")  # a token of RFC 9110
 _FORBIDDEN = bytes({*range(0x20), 0x7F} - {0x09})  # what would end a line of the head, or is not printed
 
@@ -34,28 +35,18 @@ _WAYS_MAX = 1_024  # URLs with a query of the client's own are without number
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a URL of a provider is reached. `where` names host and port in messages; `target` is what the request line
-    asks for, `extra` what a proxy wants to read beside it; `opening` is what a connection is opened for."""
+    """How a URL of a provider is reached. `where` names host and port in messages; `begin` and `end` are the parts of
+    every head behind the method and behind the fields of a request; `opening` is what a connection is opened for, and
+    `key` what such connections have in common."""
 
     provider: Provider
     where: str
-    host: bytes
-    target: bytes
-    extra: Headers = field(repr=False)
-    allow_private: bool
-    only_private: bool
+    begin: bytes = field(repr=False)
+    end: bytes = field(repr=False)
+    rights: Rights
     is_direct: bool
     opening: aiohttp.ClientRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A request that may be sent."""
-
-    way: Way
-    method: str
-    head: bytes = field(repr=False)
-    body: bytes = field(repr=False)
+    key: Hashable = field(repr=False)
 
 
 class Ways:
@@ -84,7 +75,8 @@ class Ways:
         allow_private = provider.config.allow_private_network
         # A decision service without TLS: what is decided from, and a key, stay within private networks.
         only_private = url.scheme == "http" and provider.config.adapter is Adapter.JEV_DECISION
-        self._guard.admit(host, port, allow_private=allow_private, only_private=only_private)
+        rights = Rights(self._guard, allow_private, only_private)
+        rights.judge(host, port)
         proxy = route_for(url, provider, self._proxy)
         if proxy is not None:
             if only_private:
@@ -92,17 +84,16 @@ class Ways:
                     TransportFault.CONNECT_FAILED, f"{where}: a decision service without TLS, behind a proxy"
                 )
             self._guard.admit_own(proxy.url.host or "", proxy.url.port or 0)
-        is_forwarded = proxy is not None and url.scheme == "http"
+        opening = self._opening(url, host, where, proxy)
         return Way(
             provider=provider,
             where=where,
-            host=(url.host_port_subcomponent or "").encode(),
-            target=(str(url.with_fragment(None)) if is_forwarded else url.raw_path_qs).encode(),
-            extra=_extra(proxy) if is_forwarded else (),
-            allow_private=allow_private,
-            only_private=only_private,
+            begin=_begin(url, proxy, where),
+            end=_end(url, proxy, where),
+            rights=rights,
             is_direct=proxy is None,
-            opening=self._opening(url, host, where, proxy),
+            opening=opening,
+            key=opening.connection_key,
         )
 
     def _opening(self, url: URL, host: str, where: str, proxy: ProxyRoute | None) -> aiohttp.ClientRequest:
@@ -115,12 +106,6 @@ class Ways:
         # aiohttp adds this field when it opens a connection, and it counts when one is looked for.
         headers["Host"] = url.host_port_subcomponent or ""
         return aiohttp.ClientRequest("GET", url, ssl=context, proxy=proxy.url, proxy_headers=headers)
-
-
-def plan_for(request: OutboundRequest, secrets: Headers, ways: Ways) -> Plan:
-    """Check a request and prepare it. Raises `UpstreamFault`."""
-    way = ways.to(request.url, request.provider)
-    return Plan(way, request.method, _head(request, way, secrets), request.body)
 
 
 def _url_of(text: str, provider: Provider) -> URL:
@@ -138,27 +123,44 @@ def _url_of(text: str, provider: Provider) -> URL:
     return url
 
 
-def _extra(proxy: ProxyRoute | None) -> Headers:
-    return () if proxy is None else tuple((name.encode(), value.encode()) for name, value in proxy.headers.items())
+def _begin(url: URL, proxy: ProxyRoute | None, where: str) -> bytes:
+    """The request line behind the method, and the first field."""
+    is_forwarded = proxy is not None and url.scheme == "http"
+    target = str(url.with_fragment(None)) if is_forwarded else url.raw_path_qs
+    lines = [f" {target} HTTP/1.1".encode(), f"Host: {url.host_port_subcomponent or ''}".encode()]
+    return b"\r\n".join(_checked(lines, where))
 
 
-def _head(request: OutboundRequest, way: Way, secrets: Headers) -> bytes:
-    """The request line and the header fields, as they go out. Raises `UpstreamFault` for what would break them."""
-    fields = [(b"Host", way.host), *_kept(request.headers, secrets), *secrets]
-    fields += [(b"Accept-Encoding", b"identity"), *way.extra]
-    if request.body or request.method not in ("GET", "HEAD"):
-        fields.append((b"Content-Length", b"%d" % len(request.body)))
-    lines = [b"%b %b HTTP/1.1" % (request.method.encode(), way.target), *(b"%b: %b" % field for field in fields)]
-    written = b"".join(lines)
-    if not _METHOD.fullmatch(request.method) or len(written.translate(None, _FORBIDDEN)) != len(written):
-        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{way.where}: a header holds what no header may hold")
-    head = b"\r\n".join((*lines, b"\r\n"))
+def _end(url: URL, proxy: ProxyRoute | None, where: str) -> bytes:
+    """The last fields but the length. A proxy that is asked for the URL itself reads its own there as well."""
+    more = proxy.headers.items() if proxy is not None and url.scheme == "http" else ()
+    lines = [b"Accept-Encoding: identity", *(f"{name}: {value}".encode() for name, value in more)]
+    return b"\r\n".join(_checked(lines, where))
+
+
+def head_of(request: OutboundRequest, way: Way, secrets: Headers) -> bytes:
+    """The request line and the header fields, as they go out; `secrets` in place of fields of the same name.
+
+    Raises `UpstreamFault` for what would break them.
+    """
+    method, size = request.method, len(request.body)
+    replaced = _OWNED.union([name.lower() for name, _ in secrets]) if secrets else _OWNED
+    lines = [b"%b: %b" % field for field in request.headers if field[0].lower() not in replaced]
+    lines += [b"%b: %b" % field for field in secrets]
+    _checked(lines, way.where, method)
+    lines.append(way.end)
+    if size or method not in _BODILESS:
+        lines.append(b"Content-Length: %d" % size)
+    head = b"%b%b\r\n%b\r\n\r\n" % (method.encode(), way.begin, b"\r\n".join(lines))
     return head if head.isascii() else b"\r\n".join(map(_as_utf8, head.split(b"\r\n")))
 
 
-def _kept(headers: Headers, secrets: Headers) -> Iterator[tuple[bytes, bytes]]:
-    replaced = _OWNED.union([name.lower() for name, _ in secrets]) if secrets else _OWNED
-    return (field for field in headers if field[0].lower() not in replaced)
+def _checked(lines: list[bytes], where: str, method: str = "GET") -> list[bytes]:
+    """The lines, if neither they nor the method would break a head. Raises `UpstreamFault`."""
+    written = b"".join(lines)
+    if not _METHOD.fullmatch(method) or len(written.translate(None, _FORBIDDEN)) != len(written):
+        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{where}: a header holds what no header may hold")
+    return lines
 
 
 def _as_utf8(line: bytes) -> bytes:

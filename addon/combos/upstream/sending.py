@@ -52,15 +52,21 @@ async def send(
         max_line_size=_MAX_HEAD_LINE,
         max_field_size=_MAX_HEAD_LINE,
     )
-    writes.soon(protocol.transport, head + body[:_PIECE])
+    sending: asyncio.Task[None] | None = None
     if len(body) <= _PIECE and not protocol.writing_paused:
-        return *await _final_head(protocol), None
-    rest = _send_rest(protocol, memoryview(body)[_PIECE:], on_sent)
-    sending = asyncio.create_task(rest, name="combos upstream body")
+        writes.soon(protocol.transport, head + body)
+    else:
+        writes.soon(protocol.transport, head + body[:_PIECE])
+        rest = _send_rest(protocol, memoryview(body)[_PIECE:], on_sent)
+        sending = asyncio.create_task(rest, name="combos upstream body")
     try:
-        return *await _final_head(protocol), sending
+        while True:  # interim answers are passed over; a change of protocols is none of them
+            message, content = await protocol.read()
+            if message.code >= 200 or message.code == 101:
+                return message, content, sending
     except BaseException:
-        sending.cancel()
+        if sending is not None:
+            sending.cancel()
         raise
 
 
@@ -73,14 +79,6 @@ def has_sent_all(transport: asyncio.Transport) -> bool:
             return False
         layer = getattr(getattr(layer, "_ssl_protocol", None), "_transport", None)
     return True
-
-
-async def _final_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, aiohttp.StreamReader]:
-    """Interim answers are passed over; a change of protocols is none of them."""
-    while True:
-        head, content = await protocol.read()
-        if head.code >= 200 or head.code == 101:
-            return head, content
 
 
 async def _send_rest(protocol: ResponseHandler, rest: memoryview, on_sent: Callable[[], None]) -> None:

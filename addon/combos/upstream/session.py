@@ -7,25 +7,20 @@ more when a pooled connection turned out to be dead. It decides nothing about st
 from dataclasses import field
 from types import TracebackType
 
-import aiohttp
-from aiohttp.connector import Connection
-
 from combos.core.facts import Headers, TransportFault
 from combos.core.values import dataclass
 from combos.engine.commands import OutboundRequest, Timeouts
-from combos.upstream.connector import CURRENT_WATCH, Connector, Watch
+from combos.upstream.connector import Connector, Link
 from combos.upstream.deadlines import Clock, Deadlines
 from combos.upstream.destination import Guard
 from combos.upstream.exchange import Answer
-from combos.upstream.faults import UpstreamFault, fault_of, is_disconnect
-from combos.upstream.plan import Plan, Ways, plan_for
+from combos.upstream.faults import Phase, UpstreamFault, fault_of, is_disconnect
+from combos.upstream.plan import Way, Ways, head_of
 from combos.upstream.proxies import ProxySettings
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.sending import send
 from combos.upstream.tls import TlsContexts, TlsSettings
 from combos.upstream.writes import Writes
-
-_NO_LIMITS = aiohttp.ClientTimeout(total=None)  # time is kept here
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +34,10 @@ class UpstreamSettings:
     proxy: ProxySettings | None = None
     listening: tuple[tuple[str, int], ...] = ()
     local_address: str | None = None
+
+
+class _Stale(Exception):  # noqa: N818 - what has happened, not an error
+    """A kept connection was lost without a byte in answer to the request."""
 
 
 class Opening:
@@ -90,62 +89,54 @@ class Upstream:
         A pooled connection that dies before the head is replaced by a new one, once. The caller closes the answer.
         Raises `UpstreamFault`.
         """
-        plan = plan_for(request, secrets, self._ways)
-        answer = await self._try(plan, timeouts, fresh_only=False)
-        if answer is None:
-            answer = await self._try(plan, timeouts, fresh_only=True)
-        if answer is None:
-            raise UpstreamFault(TransportFault.CLOSED, f"{plan.way.where}: the connection was closed")
-        return answer
+        way = self._ways.to(request.url, request.provider)
+        head = head_of(request, way, secrets)
+        link = None if self._connector is None else self._connector.kept(way)
+        if link is not None:
+            try:
+                return await self._ask(link, head, request, timeouts)
+            except _Stale:
+                link.distrust()
+        return await self._ask(await self._opened(way, timeouts.connect_ms), head, request, timeouts)
 
     async def close(self) -> None:
         """Close every connection, for good. Exchanges that still run end with a fault."""
         self._closed = True
         connector, self._connector = self._connector, None
         if connector is not None:
+            connector.idle.close()
             await connector.close()
         self._deadlines.close()  # who still waits for a connection is told by nobody else
 
-    async def _try(self, plan: Plan, timeouts: Timeouts, *, fresh_only: bool) -> Answer | None:
-        """One send. None: a pooled connection was dead. Raises `UpstreamFault`."""
-        way = plan.way
-        clock = Clock(self._deadlines, timeouts)
-        watch = Watch(
-            clock.restart,
-            allow_private=way.allow_private,
-            only_private=way.only_private,
-            direct=way.is_direct,
-            fresh_only=fresh_only,
-        )
-        token = CURRENT_WATCH.set(watch)
+    async def _opened(self, way: Way, connect_ms: int) -> Link:
+        """A new connection. Raises `UpstreamFault`."""
         try:
-            with clock:
-                answer = await self._exchange(plan, watch, clock, timeouts.idle_ms)
+            with Clock(self._deadlines, connect_ms):
+                return await self._running_connector().open(way)
         except Exception as exc:
-            watch.abort()
-            if watch.was_stale and is_disconnect(exc):
-                return None
+            raise fault_of(exc, Phase.CONNECT, way.where) from None
+
+    async def _ask(self, link: Link, head: bytes, request: OutboundRequest, timeouts: Timeouts) -> Answer:
+        """Send on a connection. Raises `_Stale` when it had been dead before, and `UpstreamFault`."""
+        link.begin(timeouts.head_ms)
+        self._deadlines.add(link)
+        try:
+            is_bodiless = request.method == "HEAD"
+            beginning = await send(
+                link.connection, head, request.body, self._writes, is_bodiless=is_bodiless, on_sent=link.restart
+            )
+        except Exception as exc:
+            link.abort()
+            if link.reused and not link.protocol.has_spoken and is_disconnect(exc):
+                raise _Stale from None
             # Without its cause: aiohttp's exceptions carry the request's headers, and those carry the credentials.
-            raise fault_of(exc, watch.phase, way.where) from None
+            raise fault_of(exc, Phase.HEAD, link.way.where) from None
         except BaseException:
-            watch.abort()
+            link.abort()
             raise
         finally:
-            watch.forget_maker()
-            CURRENT_WATCH.reset(token)
-        return _admitted(answer, plan)
-
-    async def _exchange(self, plan: Plan, watch: Watch, clock: Clock, idle_ms: int) -> Answer:
-        connection: Connection = await self._running_connector().connect(plan.way.opening, [], _NO_LIMITS)
-        try:
-            is_bodiless = plan.method == "HEAD"
-            beginning = await send(
-                connection, plan.head, plan.body, self._writes, is_bodiless=is_bodiless, on_sent=clock.restart
-            )
-        except BaseException:
-            connection.close()
-            raise
-        return Answer(connection, beginning, watch, plan.way.where, idle_ms)
+            self._deadlines.discard(link)
+        return _admitted(Answer(link, beginning, self._deadlines, timeouts.idle_ms), link.way)
 
     def _running_connector(self) -> Connector:
         if self._connector is None:
@@ -155,12 +146,12 @@ class Upstream:
         return self._connector
 
 
-def _admitted(answer: Answer, plan: Plan) -> Answer:
+def _admitted(answer: Answer, way: Way) -> Answer:
     """Refuse what is no answer of the target: a switch of protocols, and a proxy that wants credentials."""
     if answer.status == 101:
         answer.close()
-        raise UpstreamFault(TransportFault.MALFORMED, f"{plan.way.where}: an unrequested change of protocols")
-    if answer.status == 407 and not plan.way.is_direct:
+        raise UpstreamFault(TransportFault.MALFORMED, f"{way.where}: an unrequested change of protocols")
+    if answer.status == 407 and not way.is_direct:
         answer.close()
-        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{plan.way.where}: the proxy wants other credentials")
+        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{way.where}: the proxy wants other credentials")
     return answer
