@@ -12,9 +12,13 @@ from combos.core.effort import (
     decided_changes,
     decided_crossing_changes,
     effort_changes,
+    has_say,
+    policy_for,
 )
 from combos.core.facts import Dialect
+from combos.core.registry import Target
 from combos.wire.splice import replace_members
+from playbook import World, config
 
 WIDE = ("low", "medium", "high", "xhigh")
 TOP = ("low", "medium", "high", "xhigh", "max", "ultra")
@@ -217,6 +221,27 @@ def test_no_body_is_too_odd_and_a_second_look_changes_nothing(
     rule = policy(ladder, default, forced=forced, adaptive=adaptive)
     once = sent(dialect, body, rule)
     assert sent(dialect, once, rule) == once
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["reasoning", "reasoning_effort", "thinking", "output_config", "generationConfig"]),
+        st.text(max_size=4) | st.just({"effort": "max"}) | st.just({"thinkingConfig": {"thinkingLevel": "high"}}),
+    ),
+    st.sampled_from([None, (), WIDE]),
+    st.sampled_from([None, {}, {"reasoningEffortMode": "adaptive"}, {"defaultEffort": "max"}]),
+    st.sampled_from(list(Dialect)),
+)
+def test_who_has_no_say_changes_nothing(
+    body: dict[str, Any], ladder: tuple[str, ...] | None, fields: dict[str, Any] | None, dialect: Dialect
+) -> None:
+    combo = None if fields is None else World(config(**fields)).registry.combos["main"].config
+    target = Target("alpha/m1", "alpha", "m1", None, dialect, ladder=ladder)
+    rule = policy_for(target, combo, native=False)
+    changes = effort_changes(dialect, body, "m1", rule) | crossing_changes(dialect, body, rule)
+    assert has_say(target, combo) or not changes
+    assert has_say(target, combo) is (ladder is not None or rule.adaptive)
 
 
 # -- the effort of a decision

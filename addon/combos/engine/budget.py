@@ -45,7 +45,7 @@ class SendBudget:
         self.changed = 0
         self.recovered = 0
         self._visited = 0
-        self._cap = 0
+        self._used_before = -_PER_TARGET  # nothing can be repeated that was not sent
 
     def reserve(self, kind: SendKind, *, replay_safe: bool = True) -> Denial | None:
         """Charge one send, or say why not (nothing is charged then)."""
@@ -65,7 +65,7 @@ class SendBudget:
             return Denial.TOTAL
         if kind is SendKind.HOP and self.changed >= self.changes:
             return Denial.TRANSITION if self._visited >= self._targets else Denial.ALTERNATE
-        if kind in (SendKind.RETRY, SendKind.REPLAY) and self.used >= self._cap:
+        if (kind is SendKind.RETRY or kind is SendKind.REPLAY) and self.used >= self._cap():
             return Denial.SPEND
         if self.used >= self.base:
             return self._reserve_denial(kind)
@@ -79,14 +79,15 @@ class SendBudget:
     def _charge(self, kind: SendKind) -> None:
         if self.used >= self.base:
             self.recovered += 1
-        if kind in (SendKind.FIRST, SendKind.HOP):
-            self._enter_target()
+        if kind is SendKind.FIRST or kind is SendKind.HOP:
+            self._visited += 1
+            self._used_before = self.used
         if kind is SendKind.HOP:
             self.changed += 1
         self.used += 1
 
-    def _enter_target(self) -> None:
-        # A target may use three sends, but leaves one for each target declared after it.
-        self._visited += 1
+    def _cap(self) -> int:
+        """How many sends may be used up at the target in turn: three of its own, but one is left for each target that
+        is declared after it."""
         later = max(0, self._targets - self._visited)
-        self._cap = min(self.used + _PER_TARGET, self.total - later)
+        return min(self._used_before + _PER_TARGET, self.total - later)

@@ -13,6 +13,7 @@ from combos.core.effort import (
     decided_changes,
     decided_crossing_changes,
     effort_changes,
+    has_say,
     policy_for,
 )
 from combos.core.facts import Dialect
@@ -40,20 +41,14 @@ _OURS = ("cmb1.", "Y21iMS", "combos-summary:")
 
 def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossing: bool) -> Changes:
     """The changes for the picked target; `crossing`: the body will be translated."""
-    facts, target = request.facts, pick.target
+    facts = request.facts
     native = is_canonical_chatgpt(provider)
     document, variant = _with_variant(request)
-    combo = pick.origin.combo.config if pick.origin else None
-    policy = policy_for(target, combo, native=native)
     if pick.choice is not None:
         # The decision stands for what the caller, a suffix of the model id and the combo's defaults would ask for.
         variant = {("service_tier",): None} if "service_tier" in facts.document else {}
-        effort = _decided(facts, target, policy, pick.choice.effort, crossing=crossing)
-    elif crossing:
-        effort = crossing_changes(facts.dialect, document, policy)
-    else:
-        effort = effort_changes(facts.dialect, document, target.model, policy)
-    changes: Changes = {} if facts.dialect is Dialect.GEMINI else {("model",): target.model}
+    effort = _effort(facts, document, pick, native=native, crossing=crossing)
+    changes: Changes = {} if facts.dialect is Dialect.GEMINI else {("model",): pick.target.model}
     if variant or effort:
         changes |= {path: value for path, value in variant.items() if path[:1] not in effort} | effort
     if native and "user" in facts.document:
@@ -61,6 +56,22 @@ def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossi
     if not crossing and facts.dialect is Dialect.MESSAGES:
         changes |= without_billing_header(facts, provider)
     return changes
+
+
+def _effort(
+    facts: RequestFacts, document: Mapping[str, object], pick: Pick, *, native: bool, crossing: bool
+) -> Changes:
+    """The changes by which the body asks for the effort that the target is to have."""
+    target = pick.target
+    combo = pick.origin.combo.config if pick.origin else None
+    if pick.choice is None and not has_say(target, combo):
+        return {}
+    policy = policy_for(target, combo, native=native)
+    if pick.choice is not None:
+        return _decided(facts, target, policy, pick.choice.effort, crossing=crossing)
+    if crossing:
+        return crossing_changes(facts.dialect, document, policy)
+    return effort_changes(facts.dialect, document, target.model, policy)
 
 
 def _decided(
@@ -106,6 +117,8 @@ def changed(document: Mapping[str, object], changes: Changes) -> dict[str, objec
 
 def holds_ours(facts: RequestFacts) -> bool:
     """Whether something is in the body that only this proxy makes, or that it writes anew for most targets."""
+    if facts.dialect is Dialect.CHAT:
+        return False  # it has no place for such state
     if facts.dialect is not Dialect.RESPONSES:
         return any(state.startswith(_OURS) for state in _states(facts))
     for item in _objects(facts.document.get("input")):

@@ -58,10 +58,12 @@ class Speech:
 
     def known_problem(self, target: Target, now: Now) -> Unsupported | None:
         """Why the target cannot be asked, as far as that is known without building its request."""
-        refused = self._kept_elsewhere(target, now)
-        if refused is not None:
-            return refused
-        if self._facts.surface is Surface.COUNT_TOKENS and target.dialect is not self._facts.dialect:
+        facts = self._facts
+        if facts.dialect is Dialect.RESPONSES:
+            refused = self._kept_elsewhere(target, now)
+            if refused is not None:
+                return refused
+        if facts.surface is Surface.COUNT_TOKENS and target.dialect is not facts.dialect:
             return _COUNT
         found = self._looked_at(target)
         return found if isinstance(found, Unsupported) else None
@@ -164,13 +166,11 @@ class Speech:
     # -- which targets need more than the client's bytes
 
     def _crosses(self, target: Target) -> bool:
-        return target.dialect is not self._facts.dialect or self._summarises(target)
+        return target.dialect is not self._facts.dialect or (self._is_compaction and self._summarises(target))
 
     def _summarises(self, target: Target) -> bool:
         """Whether a compaction is served by an ordinary turn. A combo never calls a target's own endpoint for it,
         because failover needs a turn; a target that is named directly is called as the client wants."""
-        if not self._is_compaction:
-            return False
         if self._facts.surface is Surface.COMPACT:
             return isinstance(self._request.route, ComboRoute)
         return target.provider is not None and not is_canonical_chatgpt(target.provider)
@@ -178,15 +178,18 @@ class Speech:
     def _must_clean(self, target: Target, now: Now) -> bool:
         if self._holds_ours is None:
             self._holds_ours = holds_ours(self._facts)
-        if self._foreign(target, now) is None:
+        if self._holds_ours or self._foreign(target, now) is None:
             return self._holds_ours
-        return self._holds_ours or bool(self._request.makers) or holds_native_state(self._facts)
+        return bool(self._request.makers) or holds_native_state(self._facts)
 
     def _foreign(self, target: Target, now: Now) -> str | None:
         """A provider other than the target's whose own state may be in the request; None when there is none known."""
-        others = self._request.makers - {target.provider_name}
-        if others or self._conversation is None:
-            return min(others, default=None)
+        makers = self._request.makers
+        others = makers - {target.provider_name} if makers else None
+        if others:
+            return min(others)
+        if self._conversation is None:
+            return None
         return self._state.foreign_maker(self._conversation, target.provider_name, now)
 
     # -- state that a target keeps
