@@ -33,6 +33,7 @@ from combos.engine.replay import replayed
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
+from combos.wire.fields import Fields
 from combos.wire.request import peek_model, request_facts
 
 NO_DECISION = DecisionRecord("typesafe", "timeout", None, None, None, 0)
@@ -121,12 +122,12 @@ class World:
         **fields: object,
     ) -> TurnRequest:
         asked = body or self.body(model, **fields)
-        facts = request_facts(path or PATHS[self.wire], asked, peek_model(asked).at)
+        facts = request_facts(path or PATHS[self.wire], asked, peek_model(asked))
         route = self.registry.resolve(facts.model)
         assert route is not None
         return TurnRequest(
             facts=facts,
-            headers=headers,
+            fields=Fields(headers),
             route=route,
             registry=self.registry,
             current=lambda: self.registry,
@@ -140,7 +141,7 @@ class World:
         )
 
     def turn(self, model: str = "combo/main", **kwargs: object) -> "Play":
-        request = replayed(self.request(model, **kwargs), self.state, self.now)  # type: ignore[arg-type]
+        request = replayed(self.request(model, **kwargs), self.state, lambda: self.now)  # type: ignore[arg-type]
         return Play(self, Turn(request, self.state, self.options), request)
 
     def _unusable(self, provider: Provider) -> str | None:

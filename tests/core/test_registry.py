@@ -1,5 +1,6 @@
 """Which combo or target a model id names."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -324,6 +325,22 @@ def test_the_combo_namespace_never_reaches_a_provider(model: str) -> None:
     route = made.resolve(model)
     if model.startswith("combo/") and model != "combo/":
         assert isinstance(route, ComboRoute | UnknownCombo)
+
+
+@given(MODELS | st.sampled_from([name for name, _ in EXPLICIT]), st.booleans())
+def test_names_that_are_looked_up_lead_where_reading_them_does(model: str, has_combos: bool) -> None:
+    providers = {**DOCUMENT["providers"], "combo": provider()}
+    made = registry() if has_combos else registry(combos={}, providers=providers)
+    slow = copy.copy(made)
+    object.__setattr__(slow, "names", {})
+    assert made.resolve(model) == slow.resolve(model)
+
+
+def test_the_names_of_combos() -> None:
+    names = {"combo/main", "team/daily", "combo/sol", "gpt-5.6-sol", "combo/daily--fast", "daily"}
+    made = registry()
+    assert set(made.names) == names
+    assert all(made.resolve(name) is made.names[name] for name in names)
 
 
 @given(MODELS)

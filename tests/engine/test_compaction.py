@@ -9,6 +9,7 @@ from catalogs import provider, registry, targets
 from combos.core.recall import Completion, LaneKey, RecallStore, Written, remember
 from combos.core.registry import Registry
 from combos.engine.compaction import recalled_route
+from combos.wire.fields import Fields
 from combos.wire.request import lane
 
 LANE = LaneKey("caller", "thread")
@@ -90,7 +91,7 @@ THREAD, SESSION, PARENT = b"thread-id", b"session-id", b"x-codex-parent-thread-i
     ],
 )
 def test_lanes(turn: dict[bytes, bytes], compaction: dict[bytes, bytes], same: bool) -> None:
-    written, read = lane(tuple(turn.items())), lane(tuple(compaction.items()))
+    written, read = lane(Fields(tuple(turn.items()))), lane(Fields(tuple(compaction.items())))
     assert written is not None
     assert read is not None
     store = remembered(key=LaneKey("caller", written))

@@ -12,6 +12,7 @@ from combos.core.errors import ProxyError
 from combos.core.facts import Dialect
 from combos.decision.envelopes import TAGS, clean
 from combos.decision.transcript import items_of
+from combos.wire.fields import Fields
 from combos.wire.headers import HeaderError, pair, request_headers, response_headers
 from combos.wire.json_text import loads
 from combos.wire.model_header import with_requested_model
@@ -148,7 +149,7 @@ def test_a_field_is_sound_or_refused(name: str, value: str) -> None:
 def test_lanes_are_digests(fields: Any, value: str) -> None:
     raw = value.encode("utf-8", "replace")
     for named in (fields, ((b"thread-id", raw), (b"x-claude-code-session-id", raw))):
-        for found in (lane(named), conversation(named)):
+        for found in (lane(Fields(named)), conversation(Fields(named))):
             assert found is None or set(found) <= set("0123456789abcdef\0")
 
 

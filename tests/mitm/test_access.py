@@ -5,8 +5,11 @@ from mitmproxy.http import HTTPFlow
 from mitmproxy.proxy.mode_specs import ProxyMode
 from mitmproxy.test import tflow
 
-from combos.mitm.access import holds_key, is_admitted, is_foreign_page, is_loopback, presented_keys
+from combos.core.recall import caller_digest
+from combos.mitm.access import caller_of, holds_key, is_admitted, is_foreign_page, is_loopback, presented_keys
+from combos.wire.fields import Fields
 
+TRUSTED = ("https://trusted.example",)
 KEYS = ["first-key", "second-key-ü"]
 
 
@@ -72,7 +75,7 @@ def test_without_configured_keys_nobody_holds_one() -> None:
 
 def test_one_right_key_among_several_is_enough() -> None:
     flow = flow_from("192.168.1.2", authorization="Bearer theirs", x_api_key="second-key-ü")
-    assert presented_keys(flow) == ["second-key-ü", "theirs"]
+    assert presented_keys(Fields(flow.request.headers.fields)) == ["second-key-ü", "theirs"]
     assert is_admitted(flow, KEYS)
 
 
@@ -115,7 +118,20 @@ def test_modes_that_admit_by_themselves(mode: str, admitted: bool) -> None:
     ],
 )
 def test_pages_of_other_sites(origin: str | None, foreign: bool) -> None:
-    flow = tflow.tflow()
-    if origin is not None:
-        flow.request.headers["origin"] = origin
-    assert is_foreign_page(flow, ("https://trusted.example",)) is foreign
+    fields = () if origin is None else ((b"Origin", origin.encode("utf-8", "surrogateescape")),)
+    assert is_foreign_page(Fields(fields), TRUSTED) is foreign
+
+
+def test_a_second_origin_is_not_overlooked() -> None:
+    for origins in ([TRUSTED[0], "https://evil.example"], ["https://evil.example", TRUSTED[0]], [TRUSTED[0]] * 2):
+        fields = Fields(tuple((b"origin", origin.encode()) for origin in origins))
+        assert is_foreign_page(fields, TRUSTED)
+
+
+def test_a_name_for_whoever_shows_the_same_keys() -> None:
+    nobody = caller_of(Fields(((b"accept", b"x"), (b"authorization", b"Basic x"))))
+    assert nobody == caller_of(Fields(())) == caller_digest(b"")
+    mine = caller_of(Fields(((b"Authorization", b"Bearer mine"),)))
+    assert mine == caller_of(Fields(((b"x-other", b"1"), (b"X-Api-Key", b"mine")))) == caller_digest(b"mine")
+    both = caller_of(Fields(((b"x-api-key", b"mine"), (b"accept", b"x"), (b"x-api-key", b"too"))))
+    assert both == caller_digest(b"mine, too")

@@ -11,7 +11,7 @@ from mitmproxy.test import tflow, tutils
 
 from combos.core.facts import Dialect
 from combos.core.limits import INBOUND_HEAD_MAX
-from combos.core.registry import ComboRoute, DirectRoute, UnknownCombo, build_registry
+from combos.core.registry import ComboRoute, DirectRoute, Registry, Route, UnknownCombo, build_registry
 from combos.mitm.recognition import (
     Recognised,
     Refusal,
@@ -21,6 +21,7 @@ from combos.mitm.recognition import (
     turn_surface,
 )
 from combos.upstream.selfloop import OwnAddresses
+from combos.wire.fields import Fields
 from configs import config, document, provider
 
 LIMIT = 10_000
@@ -36,8 +37,11 @@ def asked(path: str, body: bytes | dict[str, Any] = b"", method: str = "POST", *
     return tflow.tflow(req=request)
 
 
-def found(flow: HTTPFlow, *, base_url: bool = True) -> Recognised | Refusal | None:
-    return recognise(flow, REGISTRY, lambda _flow, _body: None, base_url=base_url)
+def found(
+    flow: HTTPFlow, *, base_url: bool = True, registry: Registry = REGISTRY, recalled: Route | None = None
+) -> Recognised | Refusal | None:
+    fields = Fields(flow.request.headers.fields)
+    return recognise(flow, fields, registry, lambda _path, _fields, _body: recalled, base_url=base_url)
 
 
 @pytest.mark.parametrize(
@@ -172,16 +176,16 @@ def test_upgrades(path: str, upgrade: str, refused: bool) -> None:
 def test_a_remembered_combo_serves_a_bare_name() -> None:
     remembered = REGISTRY.resolve("combo/main")
     flow = asked("/v1/responses", {"model": "gpt-5.5", "input": [{"type": "compaction_trigger"}]})
-    got = recognise(flow, REGISTRY, lambda _flow, _body: remembered, base_url=False)
+    got = found(flow, base_url=False, recalled=remembered)
     assert isinstance(got, Recognised)
     assert got.route is remembered
 
 
 def test_an_explicit_name_is_not_looked_up_in_memory() -> None:
-    def never(_flow: HTTPFlow, _body: bytes) -> None:
+    def never(_path: str, _fields: Fields, _body: bytes) -> None:
         raise AssertionError("asked")
 
-    assert recognise(asked("/v1/responses", {"model": "combo/main"}), REGISTRY, never, base_url=True)
+    assert recognise(asked("/v1/responses", {"model": "combo/main"}), Fields(()), REGISTRY, never, base_url=True)
 
 
 def test_names_shown_to_claude_code_are_understood() -> None:
@@ -264,7 +268,7 @@ EXEMPT = build_registry(
 def test_an_exempt_host_keeps_its_own_names(host: str, model: str, is_ours: bool) -> None:
     flow = asked("/v1/chat/completions", {"model": model, "messages": []})
     flow.request.host = host
-    made = recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=False)
+    made = found(flow, base_url=False, registry=EXEMPT)
     assert (made is not None) is is_ours
 
 
@@ -274,7 +278,7 @@ def test_an_exempt_host_keeps_its_own_names(host: str, model: str, is_ours: bool
 def test_names_are_served_on_every_other_host_and_on_the_proxys_own_address(host: str, base_url: bool) -> None:
     flow = asked("/v1/chat/completions", {"model": "alpha/m1", "messages": []})
     flow.request.host = host
-    made = recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=base_url)
+    made = found(flow, base_url=base_url, registry=EXEMPT)
     assert isinstance(made, Recognised)
     assert isinstance(made.route, DirectRoute)
 
@@ -284,4 +288,4 @@ def test_an_exempt_host_is_known_by_the_name_that_the_client_uses() -> None:
     flow = asked("/v1/chat/completions", {"model": "alpha/m1", "messages": []})
     flow.request.host = "192.0.2.1"
     flow.request.host_header = "openrouter.test"
-    assert recognise(flow, EXEMPT, lambda _flow, _body: None, base_url=False) is None
+    assert found(flow, base_url=False, registry=EXEMPT) is None

@@ -26,6 +26,7 @@ from combos.mitm.recorder import AttemptFlows
 from combos.mitm.service import Service
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.errors import render
+from combos.wire.fields import Fields
 from combos.wire.request import lane, request_facts
 from configs import document, provider, with_provider
 
@@ -129,11 +130,11 @@ async def test_explaining_a_combo(service: Service) -> None:
 async def test_a_turn_knows_who_asks_and_what_about(service: Service) -> None:
     adopt(service, document())
     asked = flow(headers=((b"thread-id", b"t"), (b"authorization", b"Bearer mine")))
-    headers = asked.request.headers.fields
+    fields = Fields(asked.request.headers.fields)
     found = recognised(service, asked)
-    request = service._turn_request(asked, found, client(service, asked, "vendor.test"))
-    assert (request.origin, request.lane, request.caller) == ("vendor.test", lane(headers), caller_of(asked))
-    other = service._turn_request(asked, found, client(service, asked, None))
+    request = service._turn_request(found, client(service, asked, "vendor.test"))
+    assert (request.origin, request.lane, request.caller) == ("vendor.test", lane(fields), caller_of(fields))
+    other = service._turn_request(found, client(service, asked, None))
     assert other.seed != request.seed  # no two turns make the same ids
     options = service._turn_options()
     assert (options.connect_ms, options.head_ms, options.idle_ms) == (1_000, 2_000, 3_000)
@@ -150,7 +151,8 @@ async def test_a_defect_is_told_in_the_clients_format(
     adopt(service, document())
     asked = flow()
     facts = request_facts(dialect_path, b'{"model":"combo/main"}')
-    found = Recognised(facts, recognised(service, asked).route)
+    usual = recognised(service, asked)
+    found = Recognised(facts, usual.fields, usual.route)
     with pytest.raises(RuntimeError):
         await answer_whole(asked, service.responder(asked, found, None))
     assert asked.response is not None
@@ -163,7 +165,7 @@ def recognised(service: Service, asked: HTTPFlow) -> Recognised:
     facts = request_facts("/v1/responses", json.dumps({"model": "combo/main", "input": "hi"}).encode())
     route = service.config.registry.resolve("combo/main")
     assert route is not None
-    return Recognised(facts, route)
+    return Recognised(facts, Fields(asked.request.headers.fields), route)
 
 
 def client(service: Service, asked: HTTPFlow, origin: str | None) -> Client:
@@ -207,23 +209,28 @@ COMPACTION = {"model": "m-answer", "input": [{"type": "compaction_trigger"}]}
 THREAD: Headers = ((b"thread-id", b"t"),)
 
 
+def recalled(service: Service, asked: HTTPFlow) -> ComboRoute | None:
+    request = asked.request
+    return service.recall(request.path, Fields(request.headers.fields), request.raw_content or b"")
+
+
 def remember(service: Service, asked: HTTPFlow) -> None:
-    name = lane(asked.request.headers.fields)
+    fields = Fields(asked.request.headers.fields)
+    name = lane(fields)
     assert name is not None
-    key = lane_key(caller_of(asked), name)
+    key = lane_key(caller_of(fields), name)
     service.state.recall.put(key, Selection("main", "alpha", "m1", "m-answer", NOW.mono_ms, 8))
 
 
 async def test_a_remembered_combo(service: Service) -> None:
     adopt(service, document())
     asked = flow(headers=THREAD, body=COMPACTION)
-    body = asked.request.raw_content or b""
-    assert service.recall(asked, body) is None
+    assert recalled(service, asked) is None
     remember(service, asked)
-    assert service.recall(asked, body) == ComboRoute(service.config.registry.combos["main"])
+    assert recalled(service, asked) == ComboRoute(service.config.registry.combos["main"])
     # Another caller, another conversation, and a request without one.
     for headers in ((*THREAD, (b"authorization", b"Bearer other")), ((b"thread-id", b"u"),), ()):
-        assert service.recall(flow(headers=headers, body=COMPACTION), body) is None
+        assert recalled(service, flow(headers=headers, body=COMPACTION)) is None
 
 
 async def test_a_configuration_without_the_combo_forgets_it(service: Service) -> None:

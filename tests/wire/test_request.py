@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import combos.wire.request as requests_of_clients
 from combos.core.errors import ProxyError
 from combos.core.facts import Dialect, Surface
+from combos.wire.fields import Fields
 from combos.wire.request import (
+    Peeked,
     RequestFacts,
     bears_image,
     compaction_trigger,
@@ -20,6 +22,7 @@ from combos.wire.request import (
     lane,
     path_model,
     peek_model,
+    read_model,
     request_facts,
     surface_of,
 )
@@ -148,6 +151,28 @@ def test_peek_agrees_with_a_parser(document: dict[str, object], ascii_only: bool
         assert orjson.loads(body[slice(*peeked.at)]) == model
 
 
+@given(
+    st.dictionaries(st.sampled_from(["model", "stream", "a"]), DOCUMENTS, max_size=3), st.booleans(), st.integers(0, 3)
+)
+@settings(max_examples=200)
+def test_a_body_that_was_read_is_not_read_anew(document: dict[str, object], ascii_only: bool, cut: int) -> None:
+    body = json.dumps({**document, "model": document.get("model", "m")}, ensure_ascii=ascii_only).encode()
+    body = body[: len(body) - cut]
+    read = read_model(body)
+    if cut == 0:
+        assert read[:2] == peek_model(body)[:2]
+        assert read.document == orjson.loads(body)
+    for peeked in (read, peek_model(body)):
+        assert told("/v1/responses?a=1", body, peeked) == told("/v1/responses?a=1", body, Peeked(None, peeked.at))
+
+
+def told(path: str, body: bytes, peeked: Peeked) -> RequestFacts | str:
+    try:
+        return request_facts(path, body, peeked)
+    except ProxyError as error:
+        return error.message
+
+
 IMAGE = {"type": "input_image", "image_url": "data:,"}
 BLOCK = {"type": "image", "source": {"type": "base64", "data": ""}}
 
@@ -205,6 +230,10 @@ def digest(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()[:32]
 
 
+def fields(headers: dict[str, str]) -> Fields:
+    return Fields(tuple((name.encode(), value.encode()) for name, value in headers.items()))
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
@@ -225,7 +254,7 @@ def digest(value: str) -> str:
     ],
 )
 def test_lanes(headers: dict[str, str], expected: str | None) -> None:
-    assert lane(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected
+    assert lane(fields(headers)) == expected
 
 
 # -- Gemini
@@ -293,7 +322,7 @@ def test_images_of_gemini(part: dict[str, object], expected: bool) -> None:
     ],
 )
 def test_conversations_of_claude_code(headers: dict[str, str], expected: str | None) -> None:
-    assert conversation(tuple((name.encode(), value.encode()) for name, value in headers.items())) == expected
+    assert conversation(fields(headers)) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Targets share no storage, so a known id becomes the full history, for whichever 
 that is not known is decided by `speech`.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import orjson
@@ -18,19 +19,20 @@ from combos.wire.history import continued, kept_output, previous_response
 from combos.wire.request import compaction_trigger, parent_thread
 
 
-def replayed(request: TurnRequest, state: EngineState, now: Now) -> TurnRequest:
-    """The request with the history behind the id it names, once, before anything else looks at it.
+def replayed(request: TurnRequest, state: EngineState, clock: Callable[[], Now]) -> TurnRequest:
+    """The request with the history behind the id it names, once, before anything else looks at it. `clock` is asked
+    only when there is such an id.
 
     Unchanged for an id that is not known. An answer that another caller or thread got, and one whose history cannot be
     put before the new items, is refused: that is what the request says then.
     """
     facts = request.facts
     previous = previous_response(facts.document) if facts.dialect is Dialect.RESPONSES else ""
-    exchange = state.replay.get(previous, now.mono_ms) if previous else None
+    exchange = state.replay.get(previous, clock().mono_ms) if previous else None
     if exchange is None:
         return request
     lost = replace(request, refusal=errors.previous_response_not_found(previous))
-    if (exchange.caller, exchange.thread) != (request.caller, parent_thread(request.headers)):
+    if (exchange.caller, exchange.thread) != (request.caller, parent_thread(request.fields)):
         return lost
     try:
         body = continued(facts.body, exchange.body, exchange.output)
@@ -57,7 +59,7 @@ def keep(request: TurnRequest, attempt: Attempt, state: EngineState, now: Now) -
     if output is None or (output == b"[]" and attempt.has_output) or not isinstance(response_id, str):
         return
     own = () if attempt.voice is not None else (attempt.pick.target.provider_name,)
-    thread = parent_thread(request.headers)
+    thread = parent_thread(request.fields)
     exchange = Exchange(request.caller, thread, request.facts.body, output, request.makers.union(own))
     state.replay.put(response_id, exchange, now.mono_ms)
 

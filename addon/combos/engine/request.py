@@ -11,6 +11,7 @@ from combos.core.registry import ComboRoute, DirectRoute, Provider, Registry, Ta
 from combos.core.values import dataclass
 from combos.engine.commands import Timeouts
 from combos.engine.prefix import MAX_BYTES, MAX_CHUNKS
+from combos.wire.fields import Fields
 from combos.wire.request import RequestFacts, conversation
 
 
@@ -27,7 +28,7 @@ def _no_evidence(_target: Target) -> int | None:
 class TurnRequest:
     """One client request.
 
-    `headers` are the client's own. `current` gives the registry in force, read again after a wait. `unusable` names
+    `fields` are the client's own. `current` gives the registry in force, read again after a wait. `unusable` names
     why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
     float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
     identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
@@ -39,7 +40,7 @@ class TurnRequest:
     """
 
     facts: RequestFacts
-    headers: Headers
+    fields: Fields
     route: ComboRoute | DirectRoute | UnknownCombo
     registry: Registry
     current: Callable[[], Registry]
@@ -63,9 +64,14 @@ class TurnRequest:
 
     def __post_init__(self) -> None:
         known = None if self.lane is None else lane_key(self.caller, self.lane)
-        session = conversation(self.headers) if known is None else None
+        session = conversation(self.fields) if known is None else None
         object.__setattr__(self, "lane_key", known)
         object.__setattr__(self, "conversation", known if session is None else lane_key(self.caller, session))
+
+    @property
+    def headers(self) -> Headers:
+        """The client's header fields as they came."""
+        return self.fields.raw
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,17 @@ from urllib.parse import urlsplit
 
 from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow
-from mitmproxy.proxy.mode_specs import LocalMode, ProxyMode, WireGuardMode
+from mitmproxy.proxy.mode_specs import LocalMode, WireGuardMode
 
 from combos.core.recall import caller_digest
 from combos.upstream.selfloop import is_loopback_name
+from combos.wire.fields import Fields
 
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
 _AUTHORIZATION = b"authorization"
 _CREDENTIALS = frozenset((*_KEY_HEADERS, _AUTHORIZATION))
 _ORIGIN = b"origin"
+_NOBODY = caller_digest(b"")
 
 REFUSAL = "Combos are served to this machine and to holders of a configured key"
 
@@ -41,27 +43,20 @@ def is_loopback(host: str) -> bool:
     return bool((mapped or address).is_loopback)
 
 
-def presented_keys(flow: HTTPFlow) -> list[str]:
+def presented_keys(fields: Fields) -> list[str]:
     """The keys a request carries, wherever the clients put them."""
-    shown = _shown(flow, _CREDENTIALS)
-    if not shown:
+    if _CREDENTIALS.isdisjoint(fields.first):
         return []
-    keys = [shown[name] for name in _KEY_HEADERS if name in shown]
-    scheme, _, token = shown.get(_AUTHORIZATION, "").partition(" ")
+    keys = [_shown(fields, name) for name in _KEY_HEADERS if name in fields.first]
+    scheme, _, token = _shown(fields, _AUTHORIZATION).partition(" ")
     if scheme.lower() == "bearer" and token:
         keys.append(token.strip())
     return keys
 
 
-def _shown(flow: HTTPFlow, names: Collection[bytes]) -> dict[bytes, str]:
-    """The fields of these names that the request has; a repeated one is one list, as HTTP has it."""
-    found: dict[bytes, str] = {}
-    for name, value in flow.request.headers.fields:
-        known = name.lower()
-        if known in names:
-            text = value.decode("utf-8", "surrogateescape")
-            found[known] = f"{found[known]}, {text}" if known in found else text
-    return found
+def _shown(fields: Fields, name: bytes) -> str:
+    """The value of a field, empty when it is absent; a repeated one is one list, as HTTP has it."""
+    return b", ".join(fields.every(name)).decode("utf-8", "surrogateescape")
 
 
 def holds_key(presented: Iterable[str], configured: Iterable[str]) -> bool:
@@ -73,30 +68,32 @@ def holds_key(presented: Iterable[str], configured: Iterable[str]) -> bool:
 
 def is_from_here(client: Client) -> bool:
     """Whether where the client comes from is enough to admit it."""
-    mode: ProxyMode = client.proxy_mode
-    return is_loopback(client.peername[0]) or isinstance(mode, _ADMITTING_MODES)
+    return is_loopback(client.peername[0]) or isinstance(client.proxy_mode, _ADMITTING_MODES)
 
 
 def is_admitted(flow: HTTPFlow, keys: Iterable[str]) -> bool:
     """Whether the flow's client may use combos; `keys` are the configured `apiKeys`, resolved."""
     if is_from_here(flow.client_conn):
         return True
-    return "proxyauth" in flow.metadata or holds_key(presented_keys(flow), keys)
+    return "proxyauth" in flow.metadata or holds_key(presented_keys(Fields(flow.request.headers.fields)), keys)
 
 
-def caller_of(flow: HTTPFlow) -> str:
+def caller_of(fields: Fields) -> str:
     """A name for the holder of the request's credentials that does not reveal them; one name for all without any."""
-    return caller_digest("\0".join(presented_keys(flow)).encode(errors="surrogateescape"))
+    keys = presented_keys(fields)
+    return caller_digest("\0".join(keys).encode(errors="surrogateescape")) if keys else _NOBODY
 
 
-def is_foreign_page(flow: HTTPFlow, allowed: Collection[str]) -> bool:
+def is_foreign_page(fields: Fields, allowed: Collection[str]) -> bool:
     """Whether a page of another site sends the request; `allowed`: the configured `corsAllowOrigins`.
 
     Any page that a browser shows can send a POST to a loopback port, and read the answer once its name has been
     rebound to this machine. Programs send no Origin; one without a web scheme belongs to an installed application.
     """
-    origin = _shown(flow, (_ORIGIN,)).get(_ORIGIN)
-    if origin is None or origin in allowed:
+    if _ORIGIN not in fields.first:
+        return False
+    origin = _shown(fields, _ORIGIN)
+    if origin in allowed:
         return False
     scheme, _, rest = origin.partition("://")
     if scheme not in _PAGE_SCHEMES:

@@ -21,13 +21,16 @@ from combos.engine.turn import Turn
 from combos.mitm.sources import ExchangeSource, Sources, TimerSource
 from combos.upstream.pool import Charge, PooledUpstream
 from combos.wire.bodies import BodyError, decode
+from combos.wire.fields import Fields
 from combos.wire.headers import get
 from combos.wire.request import request_facts
 
-_HEADERS: Headers = (
-    (b"content-type", b"application/json"),
-    (b"accept", b"text/event-stream"),
-    (b"user-agent", b"combos"),
+_FIELDS = Fields(
+    (
+        (b"content-type", b"application/json"),
+        (b"accept", b"text/event-stream"),
+        (b"user-agent", b"combos"),
+    )
 )
 
 
@@ -64,7 +67,7 @@ def _request(around: Surroundings, registry: Registry, body: bytes) -> TurnReque
         raise Closed(Gate.MISSING_KEY)
     return TurnRequest(
         facts=facts,
-        headers=_HEADERS,
+        fields=_FIELDS,
         route=route,
         registry=registry,
         current=around.current,

@@ -28,9 +28,10 @@ _BODY_MAX = 4 * 1024 * 1024
 
 def asked_model(flow: HTTPFlow) -> str | None:
     """The model whose details a request asks for; None for any other request."""
-    path = flow.request.path.partition("?")[0]
-    _, found, model = path.partition("/models/")
-    return unquote(model) if flow.request.method == "GET" and found and model else None
+    if flow.request.method != "GET":
+        return None
+    _, _, model = flow.request.path.partition("?")[0].partition("/models/")
+    return unquote(model) if model else None
 
 
 def dialect_of(flow: HTTPFlow) -> Dialect:

@@ -38,8 +38,10 @@ class _Known:
 
 def asks_for_list(flow: HTTPFlow) -> bool:
     """`GET …/models`, or `HEAD` to see whether it is there."""
+    if flow.request.method not in {"GET", "HEAD"}:
+        return False
     surface = surface_of(flow.request.path)
-    return flow.request.method in {"GET", "HEAD"} and surface is not None and surface[1] is Surface.MODELS
+    return surface is not None and surface[1] is Surface.MODELS
 
 
 def _wanted(flow: HTTPFlow) -> ListRequest:

@@ -12,10 +12,11 @@ from combos.mitm.claims import hold_request, is_answered_here, is_at_listener, r
 from combos.mitm.client import Client
 from combos.mitm.layer import answer_whole
 from combos.mitm.model_lists import asks_for_list
-from combos.mitm.recognition import Refusal
+from combos.mitm.recognition import Recognised
 from combos.mitm.refusals import refuse_with
 from combos.mitm.service import Service
 from combos.mitm.writer import Responder
+from combos.wire.fields import Fields
 
 logger = logging.getLogger(__name__)
 
@@ -83,15 +84,17 @@ class Reception:
         return flow.is_replay == "request" and service.listener.holds(flow.request.host, flow.request.port)
 
     def _responder(self, flow: HTTPFlow, service: Service, *, base_url: bool) -> Responder | None:
-        if access.is_foreign_page(flow, service.config.registry.config.cors_allow_origins):
+        registry = service.config.registry
+        fields = Fields(flow.request.headers.fields)
+        if access.is_foreign_page(fields, registry.config.cors_allow_origins):
             return self._page_refusal(flow) if base_url else None
-        model = model_details.asked_model(flow)
-        if model is not None:
-            return model_details.responder_for(service, flow, model, base_url=base_url)
-        found = recognition.recognise(flow, service.config.registry, service.recall, base_url=base_url)
-        if isinstance(found, Refusal):
+        found = recognition.recognise(flow, fields, registry, service.recall, base_url=base_url)
+        if isinstance(found, Recognised):
+            return service.responder(flow, found, None if base_url else flow.request.host)
+        if found is not None:
             return refuse_with(found.error, found.dialect)
-        return None if found is None else service.responder(flow, found, None if base_url else flow.request.host)
+        model = model_details.asked_model(flow)
+        return None if model is None else model_details.responder_for(service, flow, model, base_url=base_url)
 
     def _page_refusal(self, flow: HTTPFlow) -> Responder:
         dialect = recognition.turn_surface(flow) or model_details.dialect_of(flow)

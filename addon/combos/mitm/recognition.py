@@ -17,14 +17,14 @@ from combos.core.values import dataclass
 from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
-from combos.wire.headers import get
-from combos.wire.request import Peeked, RequestFacts, path_model, peek_model, request_facts, surface_of
+from combos.wire.fields import Fields
+from combos.wire.request import Peeked, RequestFacts, path_model, peek_model, read_model, request_facts, surface_of
 
 _LONGEST_MODEL = 2_048
 """Of the ids in use, the names of cloud resources are the longest: 2048 characters."""
 
-# What is served by a turn. The others are answered elsewhere.
-_TURN_SURFACES = frozenset(Surface) - {Surface.MODELS}
+type Recall = Callable[[str, Fields, bytes], Route | None]
+"""Where a request with this path, these header fields and this body goes on, though its model name does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Recognised:
     """A request for a turn."""
 
     facts: RequestFacts
+    fields: Fields
     route: Route
 
 
@@ -67,47 +68,58 @@ def is_responses_upgrade(flow: HTTPFlow) -> bool:
 
 def turn_surface(flow: HTTPFlow) -> Dialect | None:
     """The dialect of a request that may be for a turn, judged by method and path alone."""
-    if flow.request.method != "POST":
+    place = _turn_place(flow)
+    return None if place is None else place[0]
+
+
+def _turn_place(flow: HTTPFlow) -> tuple[Dialect, Surface] | None:
+    """Dialect and surface of a request that may be for a turn; lists of models are served elsewhere."""
+    # The raw value: `method` decodes and folds it anew whenever it is asked for.
+    if flow.request.data.method.upper() != b"POST":
         return None
-    surface = surface_of(path_of(flow))
-    return surface[0] if surface is not None and surface[1] in _TURN_SURFACES else None
+    place = surface_of(flow.request.path)
+    return None if place is None or place[1] is Surface.MODELS else place
 
 
 def recognise(
-    flow: HTTPFlow, registry: Registry, recall: Callable[[HTTPFlow, bytes], Route | None], *, base_url: bool
+    flow: HTTPFlow, fields: Fields, registry: Registry, recall: Recall, *, base_url: bool
 ) -> Recognised | Refusal | None:
     """What the request asks for. None: not ours, pass it on unchanged.
 
     `recall` knows where a compaction with a bare model name goes on. A body that cannot be read is refused on the
     proxy's own address only: towards another host it is that host's business to say what is wrong with it.
     """
-    dialect = turn_surface(flow)
-    if dialect is None:
+    place = _turn_place(flow)
+    if place is None:
         return None
+    path = flow.request.path
     try:
-        body = _decoded_body(flow, registry.config.max_inbound_body_bytes)
-        named = _named(flow, body)
-        route = _route(registry, named.model, lambda: recall(flow, body))
+        body = _decoded_body(flow, fields, registry.config.max_inbound_body_bytes)
+        named = _named(place[1], path, body, base_url=base_url)
+        route = None if named.model is None else _route(registry, named.model) or recall(path, fields, body)
         if not base_url and (route is None or (isinstance(route, DirectRoute) and _names_its_own(flow, registry))):
             return None
-        _check_head(flow)
-        facts = request_facts(flow.request.path, body, named.at)
-        return _resolved(registry, facts, route)
+        _check_head(fields)
+        facts = request_facts(path, body, named)
+        route = route or registry.resolve_bare(facts.model)
     except ProxyError as error:
-        return Refusal(error, dialect) if base_url else None
+        return Refusal(error, place[0]) if base_url else None
+    if route is None:
+        return Refusal(errors.unknown_model(facts.model), facts.dialect)
+    return Recognised(facts, fields, route)
 
 
-def _check_head(flow: HTTPFlow) -> None:
+def _check_head(fields: Fields) -> None:
     """Refuse what the next server would refuse: a target must not be cooled for a client's flood of fields."""
-    if sum([len(name) + len(value) for name, value in flow.request.headers.fields]) > INBOUND_HEAD_MAX:
+    if sum([len(name) + len(value) for name, value in fields.raw]) > INBOUND_HEAD_MAX:
         raise errors.head_too_large(INBOUND_HEAD_MAX)
 
 
-def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
+def _decoded_body(flow: HTTPFlow, fields: Fields, limit: int) -> bytes:
     raw = flow.request.raw_content or b""
     if len(raw) > limit:
         raise errors.body_too_large(limit)
-    if get(flow.request.headers.fields, "content-encoding") is None:
+    if b"content-encoding" not in fields.first:
         return raw
     try:
         return decode(flow.request.headers.get("content-encoding"), raw, limit)
@@ -117,26 +129,27 @@ def _decoded_body(flow: HTTPFlow, limit: int) -> bytes:
         raise errors.bad_request(f"The request body cannot be decoded: {error}") from error
 
 
-def _named(flow: HTTPFlow, body: bytes) -> Peeked:
-    """The model that path or body name."""
-    in_path = path_model(path_of(flow))
-    return peek_model(body) if in_path is None else Peeked(in_path, None)
+def _named(surface: Surface, path: str, body: bytes, *, base_url: bool) -> Peeked:
+    """The model that path or body name. A body is parsed for it only where it is ours in any case."""
+    if surface is Surface.GENERATE:
+        return Peeked(path_model(path))
+    return read_model(body) if base_url else peek_model(body)
 
 
-def _route(registry: Registry, model: str | None, recall: Callable[[], Route | None]) -> Route | None:
-    """Where an explicit name leads, or a remembered one; names that Claude Code was shown are undone first."""
-    if model is None:
-        return None
+def _route(registry: Registry, model: str) -> Route | None:
+    """Where an explicit name leads; names that Claude Code was shown are undone first."""
+    name = decode_claude_id(model) or model
+    if (combo := registry.names.get(name)) is not None:
+        return combo  # as it is configured, and so none of what is looked for below
     if not is_printed(model):
         # It is to go into header lines, paths and logs.
         raise errors.bad_request("The model id holds control characters")
-    name = decode_claude_id(model) or model
     if leaves_its_path(name):
         # Some vendors are asked at an address that holds the id, with a provider's key.
         raise errors.bad_request("The model id holds . or .. as a part of a path")
     if len(model) > _LONGEST_MODEL:
         raise errors.bad_request(f"The model id is longer than {_LONGEST_MODEL} characters")
-    return registry.resolve(name) or recall()
+    return registry.resolve(name)
 
 
 def _names_its_own(flow: HTTPFlow, registry: Registry) -> bool:
@@ -144,10 +157,3 @@ def _names_its_own(flow: HTTPFlow, registry: Registry) -> bool:
     exempt = {host.lower() for host in registry.config.selector_exempt_hosts}
     asked = {host.rstrip(".").lower() for host in (flow.request.host, flow.request.pretty_host)}
     return not exempt.isdisjoint(asked)
-
-
-def _resolved(registry: Registry, facts: RequestFacts, route: Route | None) -> Recognised | Refusal:
-    route = route or registry.resolve_bare(facts.model)
-    if route is None:
-        return Refusal(errors.unknown_model(facts.model), facts.dialect)
-    return Recognised(facts, route)

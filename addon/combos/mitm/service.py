@@ -4,7 +4,7 @@ import logging
 import os
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
 
 from mitmproxy import ctx
@@ -55,6 +55,7 @@ from combos.upstream.pool import PooledUpstream
 from combos.upstream.quota import QuotaProbes
 from combos.upstream.selfloop import OwnAddresses
 from combos.upstream.session import Upstream
+from combos.wire.fields import Fields
 from combos.wire.headers import LOOP_HEADER
 from combos.wire.request import lane
 
@@ -112,10 +113,10 @@ class Service:
         registry = self.config.registry
         if not self.admits(flow):
             return refuse_with(errors.forbidden(access.REFUSAL), recognised.facts.dialect)
-        if self._has_been_here(flow.request.headers.fields):
+        if self._has_been_here(recognised.fields):
             return refuse_with(errors.loop_detected(), recognised.facts.dialect)
         client = Client(self, flow, registry, origin)
-        request = replayed(self._turn_request(flow, recognised, client), self.state, self.now())
+        request = replayed(self._turn_request(recognised, client), self.state, self.now)
         turn = Turn(request, self.state, self._turn_options())
         recorder = Recorder(flow, self.settings.attempt_flows, self.settings.body_limit)
         dispatch = Dispatch(self._services, turn, recorder, client.credentials, recognised.facts.dialect)
@@ -131,27 +132,30 @@ class Service:
 
         return respond
 
-    def _has_been_here(self, headers: Headers) -> bool:
+    def _has_been_here(self, fields: Fields) -> bool:
         """Whether the request carries the mark of this proxy."""
-        passed = [value for name, value in headers if len(name) == len(LOOP_HEADER) and name.lower() == LOOP_HEADER]
-        return bool(passed) and any(self.mark.encode() in value for value in passed)
+        return LOOP_HEADER in fields.first and any(self.mark.encode() in value for value in fields.every(LOOP_HEADER))
 
-    def _turn_request(self, flow: HTTPFlow, recognised: Recognised, client: Client) -> TurnRequest:
-        headers = flow.request.headers.fields
+    def _turn_request(self, recognised: Recognised, client: Client) -> TurnRequest:
+        fields = recognised.fields
         return TurnRequest(
             facts=recognised.facts,
-            headers=headers,
+            fields=fields,
             route=recognised.route,
             registry=client.registry,
-            current=lambda: self.config.registry,
+            current=self._current,
             unusable=client.unusable,
             draw=self.draw,
             origin=client.origin,
-            lane=lane(headers),
-            caller=access.caller_of(flow),
+            lane=lane(fields),
+            caller=access.caller_of(fields),
             seed=self._seeds.next(),
             mark=self.mark,
         )
+
+    def _current(self) -> Registry:
+        """The registry in force."""
+        return self.config.registry
 
     def _turn_options(self) -> TurnOptions:
         settings, (known, made) = self.settings, self._options
@@ -165,7 +169,7 @@ class Service:
         around = Surroundings(
             upstream=self.pooled,
             state=self.state,
-            current=lambda: self.config.registry,
+            current=self._current,
             unusable=lambda provider: self.unusable(provider, may_forward=False),
             credentials=self.own_credentials,
             draw=self.draw,
@@ -215,14 +219,13 @@ class Service:
         usable = unusable or (lambda provider: self.unusable(provider, may_forward=True))
         return explain(combo, registry, self.state, self.now(), unusable=usable)
 
-    def recall(self, flow: HTTPFlow, body: bytes) -> ComboRoute | None:
+    def recall(self, path: str, fields: Fields, body: bytes) -> ComboRoute | None:
         """The combo that a compaction with a bare model name goes on with, if there is one to remember."""
-        name = lane(flow.request.headers.fields)
+        name = lane(fields)
         if name is None:
             return None
-        key = lane_key(access.caller_of(flow), name)
-        now_ms = self.now().mono_ms
-        return recalled_route(self.state.recall, self.config.registry, key, flow.request.path, body, now_ms)
+        key = lane_key(access.caller_of(fields), name)
+        return recalled_route(self.state.recall, self.config.registry, key, path, body, self.now().mono_ms)
 
     def admits(self, flow: HTTPFlow) -> bool:
         """Whether the flow's client may use what is served here."""
@@ -240,14 +243,17 @@ class Service:
         await self.upstream.close()
         await self.books.close()
 
-    def _admission_keys(self, registry: Registry) -> list[str]:
-        resolved = (resolve_secret(entry.key, self.environ, self.keychain) for entry in registry.config.api_keys)
-        return [secret.reveal() for secret in resolved if isinstance(secret, Secret)]
+    def _admission_keys(self, registry: Registry) -> Iterator[str]:
+        """The configured `apiKeys`, looked up when somebody has shown one: most clients are on this machine."""
+        for entry in registry.config.api_keys:
+            secret = resolve_secret(entry.key, self.environ, self.keychain)
+            if isinstance(secret, Secret):
+                yield secret.reveal()
 
     def holds_own_key(self, flow: HTTPFlow, registry: Registry) -> bool:
         """Whether the request carries one of the configured keys, or the token of the management: such a key is ours
         and is forwarded to nobody."""
-        shown = access.presented_keys(flow)
+        shown = access.presented_keys(Fields(flow.request.headers.fields))
         return any(map(self.is_admin_token, shown)) or access.holds_key(shown, self._admission_keys(registry))
 
     def sweep(self) -> None:

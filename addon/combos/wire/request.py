@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, quote, unquote
 import orjson
 
 from combos.core.errors import bad_request
-from combos.core.facts import Dialect, Headers, Surface
+from combos.core.facts import Dialect, Surface
 from combos.core.values import dataclass
 from combos.wire import encrypted_task
-from combos.wire import headers as fields
+from combos.wire.fields import Fields
 from combos.wire.json_text import loads
 from combos.wire.spelling import with_usual_config
 from combos.wire.splice import sole_member
@@ -28,7 +28,7 @@ _SURFACES: dict[str, tuple[Dialect, Surface]] = {
 # Looked up first, for speed. Paths are not remembered as they come: they and their queries may hold secrets.
 _USUAL = {f"{root}/{name}": place for root in ("", "/v1") for name, place in _SURFACES.items()}
 # Where a member of the body asks for a stream.
-_STREAMING = frozenset({Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES})
+_STREAMING = (Surface.RESPONSES, Surface.CHAT, Surface.MESSAGES)
 # The model may hold slashes, as it stands or escaped: `/v1beta/models/combo/main:streamGenerateContent`.
 _GENERATE = re.compile(r"/models/(?P<model>[^?]+):(?P<method>generateContent|streamGenerateContent)/*\Z")
 _QUERY = "!$%&'()*+,/:;=?@[]^`{|}\"<>\\"
@@ -70,7 +70,7 @@ def surface_of(path: str) -> tuple[Dialect, Surface] | None:
     A query and trailing slashes are ignored. Paths of unrelated services can end in the same words, so this alone does
     not say that a request is for a model. The list of models belongs to no dialect and is given as Responses.
     """
-    bare = path.partition("?")[0]
+    bare = path.partition("?")[0] if "?" in path else path
     if (usual := _USUAL.get(bare)) is not None:
         return usual
     segments = bare.rstrip("/").rsplit("/", 2)
@@ -87,10 +87,15 @@ def path_model(path: str) -> str | None:
 
 
 class Peeked(NamedTuple):
-    """The model of a body, and where it stands in it if that could be told at a glance."""
+    """The model of a body, and where it stands in it if that could be told at a glance. `document` is the body, where
+    it had to be parsed."""
 
     model: str | None
-    at: tuple[int, int] | None
+    at: tuple[int, int] | None = None
+    document: object = None
+
+
+_NOTHING = Peeked(None)
 
 
 def peek_model(body: bytes) -> Peeked:
@@ -99,23 +104,38 @@ def peek_model(body: bytes) -> Peeked:
     Costs a search instead of a parse for the usual bodies.
     """
     span = sole_member(body, "model")
+    if span is None:
+        return _parsed(body, None)
     try:
-        value = loads(body[span[0] : span[1]] if span is not None else body)
+        model = loads(body[span[0] : span[1]])
     except orjson.JSONDecodeError:
-        return Peeked(None, None)
-    model = value if span is not None else value.get("model") if isinstance(value, dict) else None
+        return _NOTHING
     return Peeked(model if isinstance(model, str) else None, span)
 
 
-def request_facts(path: str, body: bytes, model_at: tuple[int, int] | None = None) -> RequestFacts:
+def read_model(body: bytes) -> Peeked:
+    """As `peek_model`, for a body that is going to be read whole in any case: it is parsed here, and not again."""
+    return _parsed(body, sole_member(body, "model"))
+
+
+def _parsed(body: bytes, span: tuple[int, int] | None) -> Peeked:
+    try:
+        document = loads(body)
+    except orjson.JSONDecodeError:
+        return _NOTHING
+    model = document.get("model") if isinstance(document, dict) else None
+    return Peeked(model if isinstance(model, str) else None, span, document)
+
+
+def request_facts(path: str, body: bytes, peeked: Peeked = _NOTHING) -> RequestFacts:
     """Read a request with a decoded body. Raises `ProxyError` 400 when it is not a JSON object that names a model.
 
-    `model_at` is where the model stands, as `peek_model` has found it in this body.
+    `peeked` is what `peek_model` or `read_model` has found in this body.
     """
     place = surface_of(path)
     if place is None:
         raise bad_request("This path takes no requests for a model")
-    document = _object(body)
+    document = peeked.document if isinstance(peeked.document, dict) else _object(body)
     dialect, surface = place
     bare_path, _, query = path.partition("?")
     query = _query(query) if query else ""
@@ -125,12 +145,12 @@ def request_facts(path: str, body: bytes, model_at: tuple[int, int] | None = Non
         model = path_model(path) or ""
         return RequestFacts(dialect, surface, bare_path, query, model, _streams(path), spelled, document)
     named = document.get("model")
-    if "model" not in document:
-        raise bad_request("Missing required parameter: 'model'")
     if not isinstance(named, str) or not named:
+        if "model" not in document:
+            raise bad_request("Missing required parameter: 'model'")
         raise bad_request("Invalid type for 'model': expected a non-empty string")
     stream = document.get("stream") is True and surface in _STREAMING
-    return RequestFacts(dialect, surface, bare_path, query, named, stream, body, document, model_at)
+    return RequestFacts(dialect, surface, bare_path, query, named, stream, body, document, peeked.at)
 
 
 def _query(query: str) -> str:
@@ -234,33 +254,31 @@ def compaction_trigger(facts: RequestFacts) -> bool:
     return any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items)
 
 
-def lane(headers: Headers) -> str | None:
-    """The conversation a request belongs to, from its headers alone; None when they name none."""
-    named = fields.named(headers)
-    if named.keys().isdisjoint(_LANE):
+def lane(fields: Fields) -> str | None:
+    """The conversation a request belongs to, from its header fields alone; None when they name none."""
+    if _LANE.isdisjoint(fields.first):
         return None
-    parent = _digest(headers, "x-codex-parent-thread-id")
-    thread = _digest(headers, "thread-id")
-    specific = thread or _digest(headers, "session_id") or _digest(headers, "session-id")
+    parent = parent_thread(fields)
+    specific = _digest(fields, b"thread-id") or _digest(fields, b"session_id") or _digest(fields, b"session-id")
     return "\0".join(part for part in (parent, specific) if part) or None
 
 
-def parent_thread(headers: Headers) -> str | None:
-    """The thread that a sub-agent's request belongs to; None when the headers name none."""
-    return _digest(headers, "x-codex-parent-thread-id")
+def parent_thread(fields: Fields) -> str | None:
+    """The thread that a sub-agent's request belongs to; None when the header fields name none."""
+    return _digest(fields, b"x-codex-parent-thread-id")
 
 
-def conversation(headers: Headers) -> str | None:
-    """The conversation that Claude Code's headers name, for clients without a lane; None when they name none."""
-    session = _digest(headers, "x-claude-code-session-id")
+def conversation(fields: Fields) -> str | None:
+    """The conversation that Claude Code's header fields name, for clients without a lane; None when they name none."""
+    session = _digest(fields, b"x-claude-code-session-id")
     if session is None:
         return None
-    agent = _digest(headers, "x-claude-code-agent-id")
+    agent = _digest(fields, b"x-claude-code-agent-id")
     return "\0".join(part for part in (session, agent) if part)
 
 
-def _digest(headers: Headers, name: str) -> str | None:
-    value = fields.get(headers, name)
+def _digest(fields: Fields, name: bytes) -> str | None:
+    value = fields.get(name)
     if not value or len(value) > _LANE_VALUE_MAX or _CONTROL.search(value):
         return None
     return hashlib.sha256(value.encode()).hexdigest()[:32]
