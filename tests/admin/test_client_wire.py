@@ -51,7 +51,7 @@ class Request:
         self.transport: Transport | None = Transport()
         self.keep_alive = keeps
         self.protocol = SimpleNamespace(  # somebody waits: nothing is put off
-            _messages=[object()], _message_tail=b"", _upgraded=False
+            _messages=[object()], _message_tail=b"", _upgraded=False, _close=False
         )
         self.version = HttpVersion10 if old else HttpVersion11
 
@@ -232,7 +232,9 @@ async def test_answers_of_one_pass_are_written_together_after_it() -> None:
         assert len(request.transport.sent) == 1
 
 
-@pytest.mark.parametrize("reason", ["pipelined", "an upgrade", "behind an upgrade", "closing", "unknown server"])
+@pytest.mark.parametrize(
+    "reason", ["pipelined", "an upgrade", "behind an upgrade", "closing", "the server ends", "unknown server"]
+)
 async def test_what_cannot_wait_is_written_at_once_after_what_waits(reason: str) -> None:
     writes, other, request = Writes(), Request(), Request()
     other.protocol._messages.clear()
@@ -240,6 +242,7 @@ async def test_what_cannot_wait_is_written_at_once_after_what_waits(reason: str)
     if reason not in ("pipelined", "unknown server"):
         request.protocol._messages.clear()
     request.protocol._upgraded = "upgrade" in reason
+    request.protocol._close = reason == "the server ends"
     request.protocol._message_tail = b"GET" if reason == "behind an upgrade" else b""
     if reason == "unknown server":
         request.protocol = SimpleNamespace()

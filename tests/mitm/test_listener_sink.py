@@ -42,7 +42,7 @@ async def sent(
     flow, wire = tflow.tflow(), Noting()
     flow.request.method = method
 
-    def fire(kind: type) -> None:
+    def fire(kind: type, flow: Any, *, follows: bool = False) -> None:
         if kind is HttpResponseHook and changed is not None:
             changed(flow.response)
 
@@ -75,7 +75,7 @@ async def test_a_length_that_is_right_stays_as_it_was_written(field: str) -> Non
 
 async def test_a_body_that_an_addon_has_put_there_is_measured() -> None:
     def change(response: Any) -> None:
-        response.content = b"longer"
+        response.raw_content = b"longer"
 
     wire = await sent(((b"content-length", b"3"),), b"abc", change)
     assert (wire.fields, wire.body) == (((b"content-length", b"6"),), b"longer")

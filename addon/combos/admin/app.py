@@ -11,13 +11,13 @@ from aiohttp import web
 from combos.admin.admin_token import TokenError, admin_token, refuse_shared
 from combos.admin.answers import as_errors, reply
 from combos.admin.auth import Gate
+from combos.admin.connection import admit
 from combos.admin.entrance import Entrance, Models
 from combos.admin.live_config import Change
 from combos.admin.openapi import Route, describe
 from combos.admin.parts import Parts
 from combos.admin.runtime_file import RuntimeFile
 from combos.admin.table import table
-from combos.admin.unreadable import answer_in_json
 from combos.core.limits import INBOUND_HEAD_MAX
 from combos.core.secrets import Secret, resolve_secret
 
@@ -107,9 +107,10 @@ class AdminServer:
         server = runner.server
         if server is None:
             return
-        answer_in_json(server)
-        if self._models is not None:
-            server.request_handler = Entrance(self._models, server.request_handler, self._gate).handle
+        entrance = None if self._models is None else Entrance(self._models, server.request_handler, self._gate)
+        if entrance is not None:
+            server.request_handler = entrance.handle
+        admit(server, entrance)
 
     def renew(self) -> None:
         """Stay where the command line finds a process, also after another one on the same configuration has ended."""

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from combos.admin.admin_token import TokenError
 from combos.admin.answers import Handler, error
+from combos.admin.asked import Request
 from combos.core.destinations import classify_host
 from combos.core.facts import Headers
 
@@ -124,7 +125,7 @@ class Gate:
         return origin in self._origins() or _is_own_origin(origin)
 
     @staticmethod
-    def is_preflight(request: web.BaseRequest) -> bool:
+    def is_preflight(request: Request) -> bool:
         """Whether a browser asks what a page may ask."""
         return request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
 

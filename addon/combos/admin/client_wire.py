@@ -9,9 +9,9 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from aiohttp import web
 from aiohttp.http import HttpVersion10
 
+from combos.admin.asked import Request
 from combos.core.facts import Headers
 from combos.upstream.writes import Writes
 from combos.wire.reasons import reason_of
@@ -33,7 +33,7 @@ class ClientWire:
     says costs the connection: what follows on it would be taken for a part of the other answer.
     """
 
-    def __init__(self, request: web.BaseRequest, more: Headers = (), writes: Writes | None = None) -> None:
+    def __init__(self, request: Request, more: Headers = (), writes: Writes | None = None) -> None:
         self._request = request
         self._writes = writes or Writes()
         self._more = more
@@ -98,21 +98,24 @@ class ClientWire:
             transport.write(data)
 
     def _is_pressed(self) -> bool:
-        """Whether the connection may be written to by somebody else before the event loop has gone round: the HTTP
-        server turns to requests that are there already as soon as this one is answered.
+        """Whether the connection may be written to by somebody else, or closed, before the event loop has gone round:
+        the HTTP server turns to requests that are there already as soon as this one is answered.
 
         Relied upon: `RequestHandler._messages` holds them, and behind a request for an upgrade `_message_tail` does as
-        long as `_upgraded` is set. Where one of them is missing nothing is put off.
+        long as `_upgraded` is set; `_close` is set when the server ends. Where one is missing nothing is put off.
         """
-        protocol = self._request.protocol
+        http = self._request.protocol
         try:
-            return bool(protocol._messages or protocol._message_tail or protocol._upgraded)
+            return bool(http._messages or http._message_tail or http._upgraded or http._close)
         except AttributeError:
             return True
 
     async def drain(self) -> None:
-        """Return when the client has room for more. Raises `ConnectionError` when it is gone."""
-        await self._request.writer.drain()
+        """Return when the client has room for more. Raises `ConnectionError` when it is gone.
+
+        Relied upon: `_drain_helper` is what the writers of the HTTP server wait with.
+        """
+        await self._request.protocol._drain_helper()
 
     def break_off(self) -> None:
         """Close the connection after what was sent, without an end of the body.

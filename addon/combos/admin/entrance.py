@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.http import HttpVersion11
 from yarl import URL
 
+from combos.admin.asked import Request
 from combos.admin.auth import Gate, is_own_host
 from combos.admin.client_wire import ClientWire
 from combos.core.errors import ProxyError, bad_request, forbidden
@@ -36,7 +37,7 @@ class Models(Protocol):
     def body_limit(self) -> int:
         """How many bytes of a body are taken."""
 
-    async def serve(self, request: web.BaseRequest, target: str, body: bytes | None, wire: ClientWire) -> None:
+    async def serve(self, request: Request, target: str, body: bytes | None, wire: ClientWire) -> None:
         """Answer a request whose path and query are `target`. `body` is None when it exceeds the limit.
 
         The client's leaving arrives as a cancellation.
@@ -62,10 +63,20 @@ class Entrance:
         self._managing: set[asyncio.Future[web.StreamResponse]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request."""
-        target, host = _target(request)
-        if not is_for_models(target.partition("?")[0]):
-            return await self._managed(request)
+        """Answer one request that came the long way."""
+        if self.takes(request.raw_path):
+            return _Answered(keeps=await self.serve(request))
+        return await self._managed(request)
+
+    def takes(self, target: str) -> bool:
+        """Whether a request is for models, by what its first line names."""
+        return is_for_models(_address(target)[0].partition("?")[0])
+
+    async def serve(self, request: Request) -> bool:
+        """Answer a request for models; whether the connection can take another request."""
+        target, host = _address(request.raw_path)
+        if host is None:
+            host = request.headers.get("Host", "")
         origin = request.headers.get("Origin")
         wire = ClientWire(request, self._gate.grants(origin) if origin is not None else (), self._writes)
         if not self._is_own(host):
@@ -74,9 +85,9 @@ class Entrance:
             self._preflight(request, wire, origin)
         else:
             await self._served(request, target, wire)
-        return _Answered(keeps=wire.keeps)
+        return wire.keeps
 
-    async def _served(self, request: web.BaseRequest, target: str, wire: ClientWire) -> None:
+    async def _served(self, request: Request, target: str, wire: ClientWire) -> None:
         try:
             body = await self._body(request)
         except ConnectionError:
@@ -89,12 +100,12 @@ class Entrance:
             wire.keeps &= body is not None
             await self._models.serve(request, target, body, wire)
 
-    async def _body(self, request: web.BaseRequest) -> bytes | None:
+    async def _body(self, request: Request) -> bytes | None:
         """The body as it was sent, None when it exceeds the limit. Raises `ProxyError` for an expectation not met."""
         content, limit = request.content, self._models.body_limit
         if content.is_eof() and content.total_bytes <= limit:
             return content.read_nowait()
-        if (request.content_length or 0) > limit:
+        if int(request.headers.get("Content-Length") or 0) > limit:
             return None
         self._writes.now()
         _go_on(request)
@@ -105,7 +116,7 @@ class Entrance:
                 return None
         return bytes(parts)
 
-    def _preflight(self, request: web.BaseRequest, wire: ClientWire, origin: str) -> None:
+    def _preflight(self, request: Request, wire: ClientWire, origin: str) -> None:
         if not self._gate.is_allowed_origin(origin):
             _refuse(request, wire, forbidden("Pages of this origin may not use this listener"))
             return
@@ -151,11 +162,10 @@ class _Answered(web.StreamResponse):
         return None
 
 
-def _target(request: web.BaseRequest) -> tuple[str, str]:
-    """Path with query, and the host that was addressed. A request line with a whole address counts for both."""
-    target = request.raw_path
+def _address(target: str) -> tuple[str, str | None]:
+    """Path with query, and the host, if the request line has a whole address: it counts for both then."""
     if target.startswith("/") or "://" not in target:
-        return target, request.headers.get("Host", "")
+        return target, None
     try:
         url = URL(target, encoded=True)
         return url.raw_path_qs, url.authority
@@ -163,7 +173,7 @@ def _target(request: web.BaseRequest) -> tuple[str, str]:
         return target, ""
 
 
-def _go_on(request: web.BaseRequest) -> None:
+def _go_on(request: Request) -> None:
     """Tell a client that waits for it to send its body. Raises `ProxyError` for any other expectation."""
     expect = request.headers.get("Expect")
     if expect is None or request.version < HttpVersion11:
@@ -174,7 +184,7 @@ def _go_on(request: web.BaseRequest) -> None:
         request.transport.write(_CONTINUE)
 
 
-def _refuse(request: web.BaseRequest, wire: ClientWire, error: ProxyError, *, keeps: bool = True) -> None:
+def _refuse(request: Request, wire: ClientWire, error: ProxyError, *, keeps: bool = True) -> None:
     wire.keeps &= keeps
     headers, body = render(error, _dialect(request))
     bodiless = request.method == "HEAD"
@@ -185,9 +195,9 @@ def _refuse(request: web.BaseRequest, wire: ClientWire, error: ProxyError, *, ke
     wire.flush()
 
 
-def _dialect(request: web.BaseRequest) -> Dialect:
+def _dialect(request: Request) -> Dialect:
     """Whose client asks, as far as path and header fields tell."""
-    surface = surface_of(_target(request)[0])
+    surface = surface_of(_address(request.raw_path)[0])
     if surface is not None and surface[1] is not Surface.MODELS:
         return surface[0]
     return Dialect.MESSAGES if "anthropic-version" in request.headers else Dialect.CHAT

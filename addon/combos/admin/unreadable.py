@@ -13,20 +13,9 @@ from combos.core.limits import INBOUND_HEAD_MAX
 from combos.wire.errors import render
 
 
-def answer_in_json(server: web.Server) -> None:
-    """Have the connections of a server that has none yet answer so.
+class Unreadable(web.RequestHandler):
+    """A connection that says no more than that, in JSON."""
 
-    Relied upon: `Server` has no slots, and is called for every connection with what it keeps in `_loop` and `_kwargs`.
-    """
-    server.__class__ = _Server
-
-
-class _Server(web.Server):
-    def __call__(self) -> web.RequestHandler:
-        return _Connection(self, loop=self._loop, **self._kwargs)
-
-
-class _Connection(web.RequestHandler):
     __slots__ = ()
 
     def handle_error(

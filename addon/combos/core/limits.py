@@ -46,4 +46,5 @@ LEDGER_BYTES_DEFAULT = 256 * 1024 * 1024  # usage ledger size at which it is rot
 INBOUND_BODY_DEFAULT = 64 * 1024 * 1024  # request body, as sent and decompressed
 INBOUND_HEAD_MAX = 128 * 1024  # header fields of a request: four times what servers of vendors take
 BYTES_MAX = 2**40  # upper bound of configured sizes: one TiB
+INBOUND_HEAD_S = 60  # from the first bytes of a head to its end, at the listener: clients send it at once
 PACING_MAX = 1_000_000  # requests per minute and in flight: above any quota

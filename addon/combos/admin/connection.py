@@ -1,0 +1,160 @@
+"""The connections of clients at the listener: the HTTP server's own, with a short way for requests for models.
+
+Reading, the order of what has come, and the holding back of a client that sends too much are the HTTP server's in
+either way. The short way leaves out the request object, the writer, the response object and the task that it makes for
+every request, which cost more than all that is decided here. Anything else than a request for models, such as one for
+the management, for another protocol, or one that cannot be read, goes the long way, and so does whatever follows it on
+its connection.
+
+Relied upon, of `RequestHandler`: `start` is run as a task for every connection, which `connection_lost` cancels;
+`_messages` holds heads and bodies in the order of their coming; `_waiter` is waited for by who has nothing to do; the
+flags and timers that are looked at and set here mean the same to its `start`.
+"""
+
+import asyncio
+from typing import Any, Protocol, cast
+
+from aiohttp import web
+from aiohttp.http import RawRequestMessage, StreamWriter
+from aiohttp.streams import StreamReader
+
+from combos.admin.asked import Asked, Request
+from combos.admin.unreadable import Unreadable
+from combos.core.limits import INBOUND_HEAD_S
+
+
+class Entrance(Protocol):
+    """Answers requests for models."""
+
+    def takes(self, target: str) -> bool:
+        """Whether a request is for models, by what its first line names."""
+
+    async def serve(self, request: Request) -> bool:
+        """Answer one; whether the connection can take another request. The client's leaving is a cancellation."""
+
+
+def admit(server: web.Server, entrance: Entrance | None) -> None:
+    """Have the connections of a server that has none yet behave so; without an entrance there is no short way.
+
+    Relied upon: `Server` has no slots, and is called for every connection with what it keeps in `_loop` and `_kwargs`.
+    """
+    server.__class__ = _Server
+    cast("_Server", server).entrance = entrance
+
+
+class _Server(web.Server):
+    entrance: Entrance | None
+
+    def __call__(self) -> web.RequestHandler:
+        return Connection(self, self.entrance, loop=self._loop, **self._kwargs)
+
+
+class Connection(Unreadable):
+    """One connection. A head that is not complete in time closes it."""
+
+    __slots__ = ("_entrance", "_head_timer", "_is_whole")
+
+    def __init__(self, server: web.Server, entrance: Entrance | None, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._entrance = entrance
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._is_whole = False  # the body of the request that is being answered has been read from the socket
+
+    async def start(self) -> None:
+        """Answer what comes, until the connection is closed."""
+        while not self._force_close:
+            if not self._messages:
+                try:
+                    self._waiter = self._loop.create_future()
+                    await self._waiter
+                finally:
+                    self._waiter = None
+            head, content = self._messages[0]
+            if not isinstance(head, RawRequestMessage) or head.upgrade or not self._is_for_models(head):
+                return await super().start()
+            self._messages.popleft()
+            if not await self._answer(head, content) or self._close:
+                break
+            self._rest()
+        if not self._force_close:
+            self._task_handler = None
+            if self.transport is not None:
+                self.transport.close()
+        return None
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come. What comes while nothing is answered is the beginning of a head, if not a whole one."""
+        super().data_received(data)
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            self._head_is_there()
+        elif self._head_timer is None and data.strip(b"\r\n"):
+            self._head_timer = self._loop.call_later(INBOUND_HEAD_S, self.force_close)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The client has left, or was made to."""
+        self._head_is_there()
+        super().connection_lost(exc)
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Go on where reading was stopped. Nothing was where a body is there as a whole, and the parser need not be
+        asked for more of it."""
+        if self._reading_paused or not self._is_whole:
+            super().resume_reading(resume_parser)
+
+    def _is_for_models(self, head: RawRequestMessage) -> bool:
+        return self._entrance is not None and self._entrance.takes(head.path)
+
+    async def _answer(self, head: RawRequestMessage, content: StreamReader) -> bool:
+        """Whether the connection can take another request."""
+        self._make_room()
+        self._is_whole = content.is_eof()
+        self._request_in_progress = True
+        try:
+            keeps = await cast("Entrance", self._entrance).serve(Asked(head, content, self))
+        except asyncio.CancelledError:
+            self.force_close()
+            raise
+        except Exception as error:
+            await self._fail(head, content, error)
+            keeps = False
+        finally:
+            self._request_in_progress = self._is_whole = False
+            if self._handler_waiter is not None:
+                self._handler_waiter.set_result(None)
+        return (content.is_eof() or await self._read_off(content)) and keeps
+
+    def _make_room(self) -> None:
+        """Read on, where that was stopped because too many requests waited."""
+        if self._parser is not None:
+            self._parser.message_consumed()
+        if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
+            self._resume_reading_if_drained()
+
+    def _rest(self) -> None:
+        """Nothing is left to be answered: from now on the connection may be closed for being idle."""
+        self._next_keepalive_close_time = self._loop.time() + self._keepalive_timeout
+        if self._keepalive_handle is None:
+            self._keepalive_handle = self._loop.call_at(self._next_keepalive_close_time, self._process_keepalive)
+
+    async def _read_off(self, content: StreamReader) -> bool:
+        """Read the rest of a body that nobody wanted; whether there is an end to it. Closing a connection from which
+        not everything was read is a reset, and the client might never see its answer."""
+        try:
+            async with asyncio.timeout(self._lingering_time):
+                while not content.is_eof():
+                    await content.readany()
+        except Exception:  # in whatever way it ends, the connection is closed
+            return False
+        return True
+
+    async def _fail(self, head: RawRequestMessage, content: StreamReader, error: Exception) -> None:
+        """Answer as in the long way."""
+        writer, task = StreamWriter(self, self._loop), cast("asyncio.Task[None]", asyncio.current_task())
+        request = web.BaseRequest(head, content, self, writer, task, self._loop)
+        await self.finish_response(request, self.handle_error(request, 500, error), None)
+
+    def _head_is_there(self) -> None:
+        timer, self._head_timer = self._head_timer, None
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,317 @@
+"""Connections at the listener: the short way gives what the long way gives, however the bytes come."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admin.test_entrance import Echo, listening
+from combos.admin.asked import Request
+from combos.admin.auth import Gate
+from combos.admin.client_wire import ClientWire
+from combos.admin.connection import Connection, admit
+from combos.admin.entrance import Entrance
+from combos.core.limits import INBOUND_HEAD_MAX, INBOUND_HEAD_S
+from rawclient import request_bytes, talk
+from stage import until
+
+HOST = [(b"Host", b"127.0.0.1")]
+POST = request_bytes("POST", "/v1/responses", HOST, b"{}")
+
+
+class Transport(asyncio.Transport):
+    """Notes what is done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = b""
+        self.closed = False
+        self.reading = True
+
+    def write(self, data: Any) -> None:
+        self.sent += data
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+async def manage(request: web.BaseRequest) -> web.StreamResponse:
+    return web.Response(text=f"{request.method} {request.raw_path} {len(await request.read())}")
+
+
+def connected(*, short: bool, echo: Echo | None = None) -> tuple[Connection, Transport]:
+    gate = Gate(lambda: "t", tuple, lambda _: False)
+    entrance = Entrance(echo or Echo(), manage, gate)
+    server = web.Server(
+        entrance.handle, handler_cancellation=True, auto_decompress=False, access_log=None,
+        max_line_size=INBOUND_HEAD_MAX, max_field_size=INBOUND_HEAD_MAX,
+    )  # fmt: skip
+    admit(server, entrance if short else None)
+    connection, transport = cast("Connection", server()), Transport()
+    connection.connection_made(transport)
+    return connection, transport
+
+
+async def quiet() -> None:
+    """Return when a connection has done what it can."""
+    for _ in range(12):
+        await asyncio.sleep(0)
+
+
+async def said(pieces: list[bytes], *, short: bool) -> tuple[bytes, bool]:
+    """What was answered to what came in these pieces, and whether the connection was closed after it."""
+    connection, transport = connected(short=short)
+    for piece in pieces:
+        if transport.reading and not transport.closed:
+            connection.data_received(piece)
+        await quiet()
+    result = re.sub(rb"Date: [^\r]*\r\n", b"", transport.sent), transport.closed
+    connection.connection_lost(None)
+    await quiet()
+    return result
+
+
+def _head(method: bytes, target: bytes, version: bytes, fields: list[bytes]) -> bytes:
+    return b"\r\n".join([b"%b %b HTTP/%b" % (method, target, version), *fields, b"", b""])
+
+
+def _body(framing: str, body: bytes) -> tuple[list[bytes], bytes]:
+    if framing == "length":
+        return [b"Content-Length: %d" % len(body)], body
+    chunks = [body[at : at + 7] for at in range(0, len(body), 7)]
+    return [b"Transfer-Encoding: chunked"], b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks) + b"0\r\n\r\n"
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> bytes:
+    """One request, or something like it."""
+    method = draw(st.sampled_from([b"POST", b"POST", b"GET", b"HEAD", b"OPTIONS", b"CONNECT"]))
+    target = draw(
+        st.sampled_from([b"/v1/responses", b"/v1/a?b=c", b"/api/x", b"http://localhost/v1/b", b"http://[/v1/c"])
+    )
+    version = draw(st.sampled_from([b"1.1", b"1.1", b"1.1", b"1.0"]))
+    fields = draw(st.lists(st.sampled_from(FIELDS), max_size=3))
+    host = draw(st.sampled_from([[b"Host: 127.0.0.1"]] * 4 + [[b"Host: evil.test"], []]))
+    framing, body = b"", draw(st.binary(max_size=30) | st.just(b"x" * 1_001))
+    lines, framing = _body(draw(st.sampled_from(["length", "chunks"])), body) if method == b"POST" else ([], b"")
+    return _head(method, target, version, [*host, *fields, *lines]) + framing
+
+
+FIELDS = [
+    b"Connection: close", b"Connection: keep-alive", b"Expect: 100-continue", b"Expect: more", b"Origin: http://localhost",
+    b"Origin: http://evil.test", b"Access-Control-Request-Method: POST", b"Connection: upgrade\r\nUpgrade: websocket",
+    b"anthropic-version: 1", b"bad", b"Content-Encoding: gzip",
+]  # fmt: skip
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> list[bytes]:
+    """Requests one after another, cut at any places."""
+    said = b"".join(draw(st.lists(requests(), min_size=1, max_size=4)))
+    said = said[: draw(st.sampled_from([None, None, -1, len(said) // 2]))]
+    cuts = sorted(draw(st.sets(st.integers(0, len(said)), max_size=5)))
+    return [said[a:b] for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True) if a < b]
+
+
+@given(pieces())
+async def test_both_ways_answer_the_same(pieces: list[bytes]) -> None:
+    assert await said(pieces, short=True) == await said(pieces, short=False)
+
+
+async def test_requests_in_any_pieces_are_answered_in_order() -> None:
+    message = b"".join(request_bytes("POST", f"/v1/{n}", HOST, b"{%d}" % n) for n in range(5))
+    whole = await said([message], short=True)
+    assert [int(n) for n in re.findall(rb"/v1/(\d)", whole[0])] == [0, 1, 2, 3, 4]
+    assert await said([bytes([byte]) for byte in message], short=True) == whole
+
+
+@pytest.mark.parametrize("short", [True, False])
+async def test_a_body_of_very_many_chunks_does_not_hold_up_the_one_after_it(short: bool) -> None:
+    echo = Echo()
+    echo.body_limit = 1_000_000
+    connection, transport = connected(short=short, echo=echo)
+    fields = [b"Host: 127.0.0.1", b"Transfer-Encoding: chunked"]
+    many = _head(b"POST", b"/v1/many", b"1.1", fields) + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n"
+    large = request_bytes("POST", "/v1/large", HOST, b"y" * 300_000)
+    for sent in (many, large[:1_000], large[1_000:150_000], large[150_000:]):
+        assert transport.reading
+        connection.data_received(sent)
+        await quiet()
+    answers = transport.sent.split(b"HTTP/1.1 200")
+    assert [len(answer) > size for answer, size in zip(answers, (-1, 40_000, 300_000), strict=True)] == [True] * 3
+    connection.connection_lost(None)
+
+
+async def test_a_client_that_sends_ahead_is_held_back() -> None:
+    echo = Echo()
+    connection, transport = connected(short=True, echo=echo)
+    slow = request_bytes("POST", "/v1/slow", HOST, b"{}")
+    connection.data_received(slow)
+    await quiet()
+    connection.data_received(POST * 40)
+    assert not transport.reading
+    assert not transport.sent
+    connection.connection_lost(None)
+    await asyncio.wait_for(echo.left.wait(), 10)
+
+
+async def test_what_was_held_back_is_answered() -> None:
+    connection, transport = connected(short=True)
+    connection.data_received(POST * 100)
+    await until(lambda: transport.sent.count(b"HTTP/1.1 200") == 100)
+    assert transport.reading
+    connection.connection_lost(None)
+
+
+async def test_a_body_too_large_is_read_to_its_end_and_the_connection_closed() -> None:
+    connection, transport = connected(short=True)
+    message = request_bytes("POST", "/v1/responses", HOST, b"x" * 5_000)
+    connection.data_received(message[:3_000])
+    await quiet()
+    assert b"HTTP/1.1 200" in transport.sent  # `Echo` answers it
+    assert not transport.closed
+    connection.data_received(message[3_000:])
+    await quiet()
+    assert transport.closed
+
+
+async def test_closing_the_listener_ends_what_is_being_answered(tmp_path: Path) -> None:
+    echo = Echo()
+    async with listening(tmp_path, echo) as (_, port), talk(port, request_bytes("POST", "/v1/slow", HOST, b"{}")):
+        await asyncio.wait_for(echo.begun.wait(), 10)
+    assert echo.left.is_set()
+
+
+class Held(Echo):
+    """Answers when it is told to; `left` to itself it does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+
+    async def serve(self, request: Request, target: str, body: bytes | None, wire: ClientWire) -> None:
+        await self.go_on.wait()
+        await super().serve(request, target, body, wire)
+
+
+@pytest.mark.parametrize("short", [True, False])
+async def test_a_connection_that_is_to_be_closed_is_closed_after_its_answer(short: bool) -> None:
+    connection, transport = connected(short=short, echo=(held := Held()))
+    connection.data_received(POST)
+    await quiet()
+    connection.close()
+    assert not transport.closed
+    held.go_on.set()
+    await quiet()
+    assert b"HTTP/1.1 200" in transport.sent
+    assert transport.closed
+
+
+class GivenUp(Echo):
+    async def serve(self, *_arguments: object) -> None:
+        raise asyncio.CancelledError
+
+
+async def test_an_answer_that_is_given_up_costs_the_connection() -> None:
+    connection, transport = connected(short=True, echo=GivenUp())
+    connection.data_received(POST)
+    await quiet()
+    assert transport.closed
+
+
+@pytest.fixture
+async def forward(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[float], None]]:
+    """Turns the clock of the event loop forward by so many seconds."""
+    loop, ahead = asyncio.get_running_loop(), [0.0]
+    time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time() + ahead[0])
+
+    def turn(seconds: float) -> None:
+        ahead[0] += seconds
+
+    yield turn
+    monkeypatch.undo()
+
+
+type Forward = Callable[[float], None]
+
+
+@pytest.mark.parametrize("begun", [b"P", POST[:30], b"GET /api", b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
+@pytest.mark.parametrize("before", [b"", POST, b"GET /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+async def test_a_head_that_is_not_complete_in_time_closes_the_connection(
+    before: bytes, begun: bytes, forward: Forward
+) -> None:
+    connection, transport = connected(short=True)
+    if before:
+        connection.data_received(before)
+        await quiet()
+    for byte in begun:
+        connection.data_received(bytes([byte]))
+        forward((INBOUND_HEAD_S - 1) / len(begun))
+        await quiet()
+    assert not transport.closed
+    forward(1)
+    await quiet()
+    assert transport.closed
+
+
+async def test_a_connection_that_is_used_is_kept(forward: Forward) -> None:
+    connection, transport = connected(short=True)
+    for number in range(1, 6):
+        connection.data_received(POST)
+        await quiet()
+        forward(3_600)
+        await quiet()
+        assert transport.sent.count(b"HTTP/1.1 200") == number
+        assert not transport.closed
+    forward(31)
+    await quiet()
+    assert transport.closed
+
+
+async def test_a_head_in_time_may_wait_for_its_answer_and_its_body(forward: Forward) -> None:
+    echo = Echo()
+    connection, transport = connected(short=True, echo=echo)
+    slow = request_bytes("POST", "/v1/slow", HOST, b"{}")
+    for part in (slow[:10], slow[10:-1], slow[-1:]):
+        connection.data_received(part)
+        forward(INBOUND_HEAD_S - 1)
+        await quiet()
+    forward(10 * INBOUND_HEAD_S)
+    await quiet()
+    assert echo.begun.is_set()
+    assert not transport.closed
+    connection.connection_lost(None)
+
+
+@pytest.mark.parametrize("idle", [b"", b"\r\n", POST])
+async def test_an_idle_connection_is_no_head_that_trickles_in(idle: bytes, forward: Forward) -> None:
+    connection, transport = connected(short=True)
+    connection.data_received(idle)
+    await quiet()
+    forward(INBOUND_HEAD_S + 1)
+    await quiet()
+    assert not transport.closed
+    connection.data_received(POST)
+    await quiet()
+    assert b"HTTP/1.1 200" in transport.sent
+    forward(3_631)
+    await quiet()
+    assert transport.closed
