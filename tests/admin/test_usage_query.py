@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from combos.admin import usage_sums
 from combos.admin.ledger import append, open_for_writing
 from combos.admin.usage_query import Filters, WindowSums, reading, records
 from combos.admin.usage_record import usage_document
-from combos.admin.usage_sums import DECISIONS, TABLES, TURNS, USES, contributions
+from combos.admin.usage_sums import DECISIONS, TABLES, TURNS, USES, Sums, contributions
 from combos.core.facts import Dialect
 from combos.core.usage_windows import BUCKET_MS, Window
 from combos.engine.record import Outcome
@@ -95,6 +96,21 @@ def test_sums_are_those_of_the_records(ledger: Path, table: Any, window: Window,
         assert found.keys() == wanted.keys()
         for key, sums in wanted.items():
             assert found[key] == pytest.approx(sums)
+
+
+@pytest.mark.parametrize("together", [2, 3, 10_000])
+def test_it_does_not_matter_when_rows_are_added_up(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    monkeypatch.setattr(usage_sums, "_TOGETHER", together)
+    sums = Sums()
+    for document in documents():
+        sums.add(document)
+        assert all(len(rows) < together for found in sums._rows.values() for rows in found.values())
+    for table in TABLES:
+        found = {key: dict(zip(table.sums, values, strict=True)) for key, values in sums.of(table)}
+        wanted = by_hand(table, table.keys, Window(None), Filters())
+        assert found.keys() == wanted.keys()
+        for key, row in wanted.items():
+            assert found[key] == pytest.approx(row)
 
 
 def test_whole_buckets_are_counted_without_reading_a_record(ledger: Path) -> None:

@@ -97,7 +97,7 @@ class WindowSums:
         for row in self._connection.execute(*_statement(table, columns, self._window, filters)):
             rows[row[: len(columns)]] = list(row[len(columns) :])
         places = [table.keys.index(name) for name in columns]
-        for key, values in self._cut_off(self._connection).rows[table].items():
+        for key, values in self._cut_off(self._connection).of(table):
             if filters.matches(table, key):
                 found = rows.setdefault(tuple(key[place] for place in places), [0] * len(table.sums))
                 for index, value in enumerate(values):

@@ -43,6 +43,7 @@ def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Jso
     served = served_attempt(record)
     attempts = [_attempt(record, attempt, registry, is_served=attempt is served) for attempt in record.attempts]
     known = [attempt["usage"] for attempt in attempts if attempt["usage"] is not None]
+    dialect, outcome = record.dialect, record.outcome
     made: Json = {
         "version": VERSION,
         "requestId": record.id,
@@ -50,16 +51,16 @@ def usage_document(record: TurnRecord, registry: Registry, epoch_ms: int) -> Jso
         "combo": record.combo,
         "requestedModel": bounded(record.requested_model),
         "resolvedModel": None if served is None else f"{served.provider}/{served.model}",
-        "inboundProtocol": record.dialect.value if record.dialect else None,
-        "outcome": record.outcome.value if record.outcome else None,
+        "inboundProtocol": None if dialect is None else str(dialect),
+        "outcome": None if outcome is None else str(outcome),
         "reason": bounded(record.reason) or None,
         "status": record.status,
         "durationMs": _since(record.started_ms, record.ended_ms),
-        "firstOutputMs": _since(record.started_ms, record.committed_ms) if served is not None else None,
-        "waitsMs": list(record.waits_ms),
+        "firstOutputMs": None if served is None else _since(record.started_ms, record.committed_ms),
+        "waitsMs": record.waits_ms[:],
         "usageStatus": _coverage(len(known), len(attempts)),
         "usage": _sum(known),
-        "spend": {"sends": sum(attempt.sends for attempt in record.attempts)},
+        "spend": {"sends": sum([attempt.sends for attempt in record.attempts])},
         "attempts": attempts,
     }
     decision = to_json(record.decision, record.combo or "") if record.decision is not None else None
@@ -78,8 +79,10 @@ def served_attempt(record: TurnRecord) -> AttemptRecord | None:
     """The attempt whose answer the client got, if the request ended well."""
     if record.outcome is not Outcome.SUCCESS:
         return None
-    fine = (one for one in reversed(record.attempts) if one.verdict is None and one.result not in _UNSERVED)
-    return next(fine, None)
+    for attempt in reversed(record.attempts):
+        if attempt.verdict is None and attempt.result not in _UNSERVED:
+            return attempt
+    return None
 
 
 def attempt_tokens(attempt: AttemptRecord) -> Tokens:
@@ -94,12 +97,14 @@ def attempt_cost(attempt: AttemptRecord, registry: Registry) -> float | None:
 
 def _cost(attempt: AttemptRecord, tokens: Tokens, registry: Registry) -> float | None:
     provider = registry.providers.get(attempt.provider)
-    price = None if provider is None else for_model(provider.config.model_costs, attempt.model)
-    return cost_usd(price, tokens)
+    prices = None if provider is None else provider.config.model_costs
+    return cost_usd(for_model(prices, attempt.model), tokens) if prices else None
 
 
 def bounded(text: str) -> str:
     """A name on one line, cut."""
+    if not text:
+        return ""
     if len(text) <= TEXT_MAX and text.isprintable():  # nearly every text, and no control character is printable
         return text.strip()
     return _UNPRINTABLE.sub(" ", text[: 4 * TEXT_MAX]).strip()[:TEXT_MAX]
@@ -120,29 +125,31 @@ def clean(text: str, *known: str) -> str:
 
 def _attempt(record: TurnRecord, attempt: AttemptRecord, registry: Registry, *, is_served: bool) -> Json:
     tokens = attempt_tokens(attempt)
-    cost = _cost(attempt, tokens, registry)
+    usage = _counts(tokens)
+    cost = None if usage is None else _cost(attempt, tokens, registry)
+    dialect, verdict, cooldown, started = attempt.dialect, attempt.verdict, attempt.cooldown, attempt.started_ms
     return {
         "ordinal": attempt.ordinal,
         "provider": attempt.provider,
         "model": attempt.model,
-        "dialect": attempt.dialect.value if attempt.dialect else None,
+        "dialect": None if dialect is None else str(dialect),
         "account": attempt.account,
         "served": is_served,
         "status": attempt.status,
         "result": bounded(attempt.result) or None,
-        "rule": attempt.verdict.rule if attempt.verdict else None,
-        "verdict": None if attempt.verdict is None else "hop" if attempt.verdict.hop else "stop",
-        "cooldownMs": attempt.cooldown.ms if attempt.cooldown else None,
-        "cooldownSource": attempt.cooldown.source if attempt.cooldown else None,
+        "rule": None if verdict is None else verdict.rule,
+        "verdict": None if verdict is None else "hop" if verdict.hop else "stop",
+        "cooldownMs": None if cooldown is None else cooldown.ms,
+        "cooldownSource": None if cooldown is None else cooldown.source,
         "errorCode": bounded(attempt.error_code) or None,
         "upstreamError": clean(attempt.error_message, attempt.model, record.requested_model) or None,
-        "startedMs": attempt.started_ms - record.started_ms,
-        "durationMs": _since(attempt.started_ms, attempt.ended_ms),
-        "firstOutputMs": _since(attempt.started_ms, attempt.first_output_ms),
+        "startedMs": started - record.started_ms,
+        "durationMs": _since(started, attempt.ended_ms),
+        "firstOutputMs": _since(started, attempt.first_output_ms),
         "sendCount": attempt.sends,
-        "dropped": list(attempt.dropped),
-        "usageStatus": "reported" if tokens.is_known else "unreported",
-        "usage": _counts(tokens),
+        "dropped": [*attempt.dropped],
+        "usageStatus": "unreported" if usage is None else "reported",
+        "usage": usage,
         "costUsd": None if cost is None else round(cost, 9),
     }
 

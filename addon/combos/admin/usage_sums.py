@@ -76,29 +76,36 @@ _COUNTS = (
     "totalTokens",
 )  # fmt: skip
 _NO_COUNTS = [0] * len(_COUNTS)
+_TOGETHER = 500  # rows of one key that wait to be added up: columns are added up faster than rows
 
 
 class Sums:
     """Sums in memory, by table and key."""
 
     def __init__(self) -> None:
-        self.rows: dict[Table, dict[Row, list[Any]]] = {table: {} for table in TABLES}
+        self._rows: dict[Table, dict[Row, list[Row]]] = {table: {} for table in TABLES}
 
     def add(self, document: Document) -> None:
         """Add one record."""
         for table, key, values in contributions(document):
-            found = self.rows[table].get(key)
-            if found is None:
-                self.rows[table][key] = list(values)
-            else:
-                for index, value in enumerate(values):
-                    found[index] += value
+            rows = self._rows[table].setdefault(key, [])
+            rows.append(values)
+            if len(rows) == _TOGETHER:
+                rows[:] = [_summed(rows)]
+
+    def of(self, table: Table) -> list[tuple[Row, Row]]:
+        """Every key of a table with its sums, in the order of the columns."""
+        return [(key, _summed(rows)) for key, rows in self._rows[table].items()]
 
     def statements(self) -> Iterator[tuple[str, list[Row]]]:
         """Statements with their rows."""
-        for table, rows in self.rows.items():
-            if rows:
-                yield table.addition, [(*key, *values) for key, values in rows.items()]
+        for table in TABLES:
+            if rows := self.of(table):
+                yield table.addition, [key + values for key, values in rows]
+
+
+def _summed(rows: list[Row]) -> Row:
+    return tuple(map(sum, zip(*rows, strict=True)))
 
 
 def contributions(document: Document) -> Iterator[tuple[Table, Row, Row]]:
@@ -106,31 +113,27 @@ def contributions(document: Document) -> Iterator[tuple[Table, Row, Row]]:
     at = int(document["timestamp"])
     bucket = at - at % BUCKET_MS
     combo, surface = document["combo"] or "", document["inboundProtocol"] or ""
-    attempts = document["attempts"]
+    attempts, decision = document["attempts"], document.get("jevDecision")
     hops = max(0, len(attempts) - 1)
-    yield (
-        TURNS,
-        (bucket, combo, surface, document["outcome"] or ""),
-        (1, document["durationMs"] or 0, sum(document["waitsMs"]), hops, int(hops > 0), document["spend"]["sends"]),
-    )
-    decision = document.get("jevDecision")
+    waited, sends = sum(document["waitsMs"]), document["spend"]["sends"]
+    of_turn = (bucket, combo, surface, document["outcome"] or "")
+    yield TURNS, of_turn, (1, document["durationMs"] or 0, waited, hops, int(hops > 0), sends)
+    decided = int(decision is not None)
     for attempt in attempts:
-        key = (bucket, combo, surface, attempt["provider"], attempt["model"], int(decision is not None))
-        yield USES, key, _use(attempt)
+        yield USES, (bucket, combo, surface, attempt["provider"], attempt["model"], decided), _use(attempt)
     if decision is not None:
         yield _decision(bucket, document, decision)
 
 
 def _use(attempt: Document) -> Row:
-    usage = attempt["usage"]
+    usage, cost, first = attempt["usage"], attempt["costUsd"], attempt["firstOutputMs"]
     counts = _NO_COUNTS if usage is None else [usage.get(name) or 0 for name in _COUNTS]
-    cost, first = attempt["costUsd"], attempt["firstOutputMs"]
     return (
         1,
         attempt["sendCount"],
         int(attempt["served"]),
         int(attempt["rule"] is not None),
-        int(attempt["usage"] is not None),
+        int(usage is not None),
         *counts,
         0 if cost is None else round(cost * NANO),
         int(cost is not None),

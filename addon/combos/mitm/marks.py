@@ -20,8 +20,6 @@ _OUTCOME_MARKS = {
     Outcome.CUT: CUT,
 }
 
-_OUTCOMES = {outcome: outcome.value for outcome in Outcome}  # asking an enumeration takes as long as ten look-ups
-
 
 def mark_of(record: TurnRecord) -> str:
     """The flow's mark, a name from mitmproxy's emoji table; empty for a first-target success."""
@@ -38,7 +36,7 @@ def metadata_of(record: TurnRecord) -> dict[str, object]:
     return {
         "combo": record.combo,
         "requested_model": record.requested_model,
-        "outcome": None if outcome is None else _OUTCOMES[outcome],
+        "outcome": None if outcome is None else str(outcome),
         "reason": record.reason,
         "attempts": [_attempt(attempt) for attempt in record.attempts],
         "waits_ms": record.waits_ms[:],
