@@ -55,14 +55,15 @@ class Accounting:
 
     def keep(self, attempt: Attempt, now: Now) -> None:
         """Keep the answer for a request that goes on from it, as soon as the client has been told how it ended."""
-        replay.keep(self.request, attempt, self.state, now)
+        if self.request.facts.dialect is Dialect.RESPONSES:  # no other goes on by an id
+            replay.keep(self.request, attempt, self.state, now)
 
     def completed(self, attempt: Attempt, now: Now) -> None:
         """Remember a completed turn for a later compaction on the same lane."""
-        origin = attempt.pick.origin
-        if self.counts and origin is not None:
+        origin, lane = attempt.pick.origin, self.request.lane_key
+        if self.counts and origin is not None and lane is not None:
             completion = Completion(origin.combo, attempt.pick.target, origin.generation, attempt.record.response_model)
-            self.state.completed(self.request.current(), self.request.lane_key, completion, now)
+            self.state.completed(self.request.current(), lane, completion, now)
 
     def settle(self, attempt: Attempt, now: Now) -> None:
         """Account for a committed stream at its terminal, once: before the client's next request can arrive."""

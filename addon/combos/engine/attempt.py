@@ -38,6 +38,26 @@ class Attempt:
     """One exchange. `inspects` is False for auxiliary endpoints, whose answers are taken as they are. `voice` says the
     answer in the client's format; None when it is already in it."""
 
+    # How every exchange begins.
+    settled = False
+    """Whether the committed stream has been accounted for."""
+    said = b""
+    """What the bytes fed last are in the client's format, when a voice says them."""
+    spoiled = False
+    """Whether the voice has ended the client's stream with an error."""
+    kept = False
+    """Whether it has been seen to that the client can go on from the answer by its id."""
+    response_id: str | None = None
+    """The id of the answer, as far as the record was written."""
+    status = 0
+    headers: Headers = ()
+    pool: PoolNote | None = None
+    _response: Mapping[str, object] | None = None
+    _inspector: StreamInspector | None = None
+    _silence: Silence | None = None
+    _decoder: Decoder | None = None
+    _undecodable = False
+
     def __init__(
         self,
         pick: Pick,
@@ -53,42 +73,22 @@ class Attempt:
         self.pick = pick
         self.record = record
         self.idle_ms = idle_ms
-        self._silence = Silence(record.started_ms, idle_ms)
-        self.settled = False
-        """Whether the committed stream has been accounted for."""
         self.voice = voice
-        self.said = b""
-        """What the bytes fed last are in the client's format, when a voice says them."""
-        self.spoiled = False
-        """Whether the voice has ended the client's stream with an error."""
-        self.kept = False
-        """Whether it has been seen to that the client can go on from the answer by its id."""
-        self._response: Mapping[str, object] | None = None
-        self.response_id: str | None = None
-        """The id of the answer, as far as the record was written."""
-        self.status = 0
-        self.headers: Headers = ()
-        self.pool: PoolNote | None = None
         self._request = request
         self._options = options
         self._inspects = inspects
         self._dialect = pick.target.dialect or request.facts.dialect
         self._held = Prefix(options.prefix_bytes, options.prefix_chunks)
-        self._inspector: StreamInspector | None = None
-        self._decoder: Decoder | None = None
-        self._undecodable = False
         self._sink: Callable[[bytes], object] = _ignore
-        self._state: Callable[[AttemptEvent], Step] = self._awaiting_head
+        self._state: Callable[[AttemptEvent, Now], Step] = self._awaiting_head
 
     def handle(self, event: AttemptEvent, now: Now) -> Step:
         """Take one event of this exchange before commitment; None when more is needed."""
-        if isinstance(event, HeadReceived):
-            self._silence.heard(now.mono_ms)
-        elif isinstance(event, ChunkReceived) and self._inspector is not None:
+        if self._inspector is not None and isinstance(event, ChunkReceived):
             self._listen(event.data, now.mono_ms)
             if self.is_silent:
                 return self._broken(TransportFault.IDLE_TIMEOUT)
-        return self._state(event)
+        return self._state(event, now)
 
     # -- after commitment
 
@@ -97,13 +97,15 @@ class Attempt:
         settled, an answer that is not kept, or silence."""
         self._sink(data)
         self._listen(data, now_ms)
-        if self._silence.is_over_limit or self.spoiled:
+        if self.spoiled or self.is_silent:
             return True
         if self.settled:
             return self.voice is not None and not self.kept and self.voice.response is not None
         return self._inspector is not None and self._inspector.terminal is not None
 
     def _listen(self, data: bytes, now_ms: int) -> None:
+        if self._silence is None:
+            return
         if self._decoder is None:
             self._silence.listen(data, now_ms)
         else:
@@ -112,7 +114,7 @@ class Attempt:
     @property
     def is_silent(self) -> bool:
         """Whether nothing but comments came for longer than the idle limit."""
-        return self._silence.is_over_limit
+        return self._silence is not None and self._silence.is_over_limit
 
     def close(self) -> None:
         """The stream is at its end: the last frame counts without its blank line, and a missing terminal is one."""
@@ -157,7 +159,7 @@ class Attempt:
         """Nothing more is asked of this exchange: drop its bytes now, and what refers back to it. Garbage in a circle
         can stay for minutes, and an answer can be large."""
         self._held.release()
-        self._sink, self._state = _ignore, _ignore
+        self._sink, self._state = _ignore, _ignore_event
 
     def note_answer(self) -> None:
         """Copy what the inspector learned into the record."""
@@ -175,25 +177,28 @@ class Attempt:
 
     # -- states
 
-    def _awaiting_head(self, event: AttemptEvent) -> Step:
+    def _awaiting_head(self, event: AttemptEvent, now: Now) -> Step:
         match event:
             case HeadReceived(status=status, headers=headers, pool=pool):
                 self.status, self.headers, self.record.status = status, headers, status
                 self.pool, self.record.account = pool, pool.member if pool is not None else None
-                return self._at_head()
+                return self._at_head(now)
             case Failed(fault=fault):
                 return self._broken(fault)
             case _:
                 return None
 
-    def _at_head(self) -> Step:
+    def _at_head(self, now: Now) -> Step:
+        options = self._options
         if not 200 <= self.status < 300:
-            self._held = Prefix(self._options.error_bytes, self._options.error_bytes)
+            self._held.bound(options.error_bytes, options.error_bytes)
+            self._silence = Silence(now.mono_ms, self.idle_ms)
             self._state = self._reading_error
-            return Limit(self.ordinal, self._options.error_idle_ms, self._options.error_total_ms)
+            return Limit(self.ordinal, options.error_idle_ms, options.error_total_ms)
         if self._is_stream() and (self.voice is None or self.voice.relays):
+            self._silence = Silence(now.mono_ms, self.idle_ms)
             return self._open_stream(content_coding(self.headers))
-        self._held = Prefix(self._options.answer_bytes, self._options.answer_bytes)
+        self._held.bound(options.answer_bytes, options.answer_bytes)
         self._state = self._reading_whole
         return None
 
@@ -236,11 +241,10 @@ class Attempt:
             return self._inspects and self._request.facts.stream
         return content_type.split(";", 1)[0].strip().lower() == "text/event-stream"
 
-    def _reading_error(self, event: AttemptEvent) -> Step:
+    def _reading_error(self, event: AttemptEvent, _now: Now) -> Step:
         match event:
             case ChunkReceived(data=data):
-                if self._held.has_room(data):
-                    self._held.hold(data)
+                if self._held.take(data):
                     return None
                 lost = telling.lost_body(self.status, self.headers)
                 live = Live(self.status, self.headers, self._held.joined() + data, lost)
@@ -263,13 +267,10 @@ class Attempt:
     def _refused_by_status(self, given: Given, result: str) -> Refused:
         return Refused(failure_facts(self.status, self.headers, None), given, result)
 
-    def _reading_whole(self, event: AttemptEvent) -> Step:
+    def _reading_whole(self, event: AttemptEvent, _now: Now) -> Step:
         match event:
             case ChunkReceived(data=data):
-                if not self._held.has_room(data):
-                    return self._broken(TransportFault.TOO_LARGE)
-                self._held.hold(data)
-                return None
+                return None if self._held.take(data) else self._broken(TransportFault.TOO_LARGE)
             case Ended():
                 return self._judge_whole(Whole(self.status, self.headers, self._held.joined()))
             case Failed(fault=fault):
@@ -278,9 +279,9 @@ class Attempt:
                 return None
 
     def _judge_whole(self, whole: Whole) -> Step:
-        result, coding = f"http {self.status}", content_coding(self.headers)
         if not self._inspects:
-            return Answered(whole, result)
+            return Answered(whole, f"http {self.status}")
+        coding = content_coding(self.headers)
         try:
             body = whole.body if coding is None else decode(coding, whole.body, self._options.answer_bytes)
         except BodyError:
@@ -288,14 +289,14 @@ class Attempt:
         answer = self._read_whole(body)
         self._note(answer.usage, answer.model, answer.response_id)
         self._response = answer.response
-        failure = answer.failure
-        if failure is None:
-            return self._answered(whole, body, answer)
-        if answer.malformed:
+        failure = answer.terminal
+        if isinstance(failure, SuccessTerminal):
+            return self._answered(whole, body, failure)
+        if failure.kind == "malformed":
             return self._broken(TransportFault.MALFORMED)
         facts = stream_failure_facts(failure, self.headers)
         told = whole if self.voice is None else telling.stream_error(self.voice, failure, facts.status, self.headers)
-        return Refused(facts, told, f"{result} with an error body")
+        return Refused(facts, told, f"http {self.status} with an error body")
 
     def _read_whole(self, body: bytes) -> WholeAnswer:
         """The answer in a complete body. One that is read to its end for a voice may be a stream all the same."""
@@ -306,15 +307,15 @@ class Attempt:
         seen.close()
         return WholeAnswer(seen.terminal or FailureTerminal(self._dialect, "eof"), seen.usage, seen.model)
 
-    def _answered(self, whole: Whole, body: bytes, answer: WholeAnswer) -> Answered | Refused:
+    def _answered(self, whole: Whole, body: bytes, terminal: SuccessTerminal) -> Answered | Refused:
         if self.voice is not None:
             try:
                 whole = Whole(whole.status, *self.voice.whole(self.headers, body))
             except ProxyError as error:
                 return telling.unsayable(error)
-        return Answered(whole, _success_word(answer.terminal), answer.completed)
+        return Answered(whole, "empty" if terminal.empty else terminal.kind, terminal.kind == "completed")
 
-    def _holding(self, event: AttemptEvent) -> Step:
+    def _holding(self, event: AttemptEvent, _now: Now) -> Step:
         match event:
             case ChunkReceived(data=data):
                 return self._hold(data)
@@ -389,11 +390,9 @@ class Attempt:
         return Refused(transport_facts(fault), Lost(transport_failure(fault, transport_message(fault))), str(fault))
 
 
-def _ignore(_unread: object, /) -> None:
-    """Where bytes and events go that nobody looks at."""
+def _ignore(_unread: bytes, /) -> None:
+    """Where bytes go that nobody looks at."""
 
 
-def _success_word(terminal: Terminal) -> str:
-    if not isinstance(terminal, SuccessTerminal):
-        return ""
-    return "empty" if terminal.empty else terminal.kind
+def _ignore_event(_unread: AttemptEvent, _now: Now, /) -> None:
+    """The state in which nothing is asked of an exchange any more."""

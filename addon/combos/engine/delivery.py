@@ -46,6 +46,8 @@ class Delivery:
 
     def drop_others(self, winner: Attempt, now: Now) -> None:
         """Discard every other attempt in flight; losing a hedge is no failure."""
+        if len(self.flying) < 2:
+            return
         for attempt in list(self.flying.values()):
             if attempt is not winner:
                 attempt.record.result = attempt.record.result or "overtaken"

@@ -17,6 +17,10 @@ class Prefix:
         self._chunks: list[bytes] = []
         self.size = 0
 
+    def bound(self, max_bytes: int, max_chunks: int) -> None:
+        """Other bounds than those it began with."""
+        self._max_bytes, self._max_chunks = max_bytes, max_chunks
+
     def has_room(self, data: bytes) -> bool:
         """Whether `data` may be held as well."""
         return self.size + len(data) <= self._max_bytes and len(self._chunks) < self._max_chunks
@@ -26,6 +30,13 @@ class Prefix:
         if data:
             self._chunks.append(data)
             self.size += len(data)
+
+    def take(self, data: bytes) -> bool:
+        """Keep `data` if there is room for it."""
+        has_room = self.has_room(data)
+        if has_room:
+            self.hold(data)
+        return has_room
 
     def release(self) -> list[bytes]:
         """The held chunks, which are no longer held."""

@@ -186,13 +186,10 @@ def response_headers(
     dropped = _NEVER_GIVEN if keep_length and not decoded else _RARELY_GIVEN
     if decoded:
         dropped = dropped | {b"content-encoding"}
-    kept = []
-    for key, field in _sound(target, dropped):
-        if key != _MODEL:
-            kept.append(field)
-        elif requested_model is not None:
-            kept.append(pair("openai-model", requested_model))
-    return tuple(kept)
+    sound = _sound(target, dropped)
+    if requested_model is None:
+        return tuple([field for key, field in sound if key != _MODEL])
+    return tuple([field if key != _MODEL else pair("openai-model", requested_model) for key, field in sound])
 
 
 def _sound(headers: Headers, dropped: frozenset[bytes]) -> list[tuple[bytes, Field]]:
