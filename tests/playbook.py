@@ -30,7 +30,7 @@ from combos.engine.commands import (
 from combos.engine.events import ChunkReceived, ClientGone, Decided, Ended, Event, Failed, HeadReceived
 from combos.engine.record import DecisionRecord, Outcome, TurnRecord
 from combos.engine.replay import replayed
-from combos.engine.request import TurnOptions, TurnRequest
+from combos.engine.request import TurnOptions, TurnRequest, conversations
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.wire.fields import Fields
@@ -125,16 +125,19 @@ class World:
         facts = request_facts(path or PATHS[self.wire], asked, peek_model(asked))
         route = self.registry.resolve(facts.model)
         assert route is not None
+        known = Fields(headers)
+        lane_key, conversation = conversations(caller, lane, known)
         return TurnRequest(
             facts=facts,
-            fields=Fields(headers),
+            fields=known,
             route=route,
             registry=self.registry,
             current=lambda: self.registry,
             unusable=self._unusable,
             draw=lambda: self.draws.pop(0),
-            lane=lane,
             caller=caller,
+            lane_key=lane_key,
+            conversation=conversation,
             mark=mark,
             spent=lambda t: t.key in self.spent,
             reset_at=lambda t: self.resets.get(t.key),

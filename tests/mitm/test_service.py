@@ -133,7 +133,10 @@ async def test_a_turn_knows_who_asks_and_what_about(service: Service) -> None:
     fields = Fields(asked.request.headers.fields)
     found = recognised(service, asked)
     request = service._turn_request(found, client(service, asked, "vendor.test"))
-    assert (request.origin, request.lane, request.caller) == ("vendor.test", lane(fields), caller_of(fields))
+    assert (request.origin, request.caller) == ("vendor.test", caller_of(fields))
+    name = lane(fields)
+    assert name is not None
+    assert request.lane_key == request.conversation == lane_key(request.caller, name)
     other = service._turn_request(found, client(service, asked, None))
     assert other.seed != request.seed  # no two turns make the same ids
     options = service._turn_options()

@@ -30,13 +30,14 @@ class TurnRequest:
 
     `fields` are the client's own. `current` gives the registry in force, read again after a wait. `unusable` names
     why a provider cannot be called for this client (`no_credentials`, `self_loop`), None when it can. `draw` gives a
-    float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `lane`
-    identifies the conversation, `caller` the holder of the client's credential (`core.recall.caller_digest`). `spent`
-    and `reset_at` (epoch ms) are quota evidence beside what the state holds. `decides` marks the internal turn of a
-    decision, which may not lead to another one. `seed` is any text unique to the request: its id in records, and
-    what identifiers in translated answers are derived from. `mark` names this proxy in requests to private networks,
-    so that one which comes back is known. `refusal` is why the request cannot be served whatever the
-    targets are; `makers` are the providers whose own state is in a history that the client did not send.
+    float in [0, 1). `origin` is the host the client addressed, None when it used the proxy as its base URL. `caller`
+    is the holder of the client's credential (`core.recall.caller_digest`), `lane_key` the conversation that it names,
+    `conversation` the one whose reasoning state is looked after: see `conversations`. `spent` and `reset_at` (epoch ms)
+    are quota evidence beside what the state holds. `decides` marks the internal turn of a decision, which may not lead
+    to another one. `seed` is any text unique to the request: its id in records, and what identifiers in translated
+    answers are derived from. `mark` names this proxy in requests to private networks, so that one which comes back is
+    known. `refusal` is why the request cannot be served whatever the targets are; `makers` are the providers whose own
+    state is in a history that the client did not send.
     """
 
     facts: RequestFacts
@@ -47,8 +48,9 @@ class TurnRequest:
     unusable: Callable[[Provider], str | None]
     draw: Callable[[], float]
     origin: str | None = None
-    lane: str | None = None
     caller: str = ""
+    lane_key: LaneKey | None = None
+    conversation: LaneKey | None = None
     spent: Callable[[Target], bool] = never_spent
     reset_at: Callable[[Target], int | None] = _no_evidence
     decides: bool = False
@@ -57,21 +59,20 @@ class TurnRequest:
     refusal: ProxyError | None = None
     makers: frozenset[str] = frozenset()
 
-    lane_key: LaneKey | None = field(init=False, repr=False, compare=False)
-    """The conversation of this caller, if the request names one."""
-    conversation: LaneKey | None = field(init=False, repr=False, compare=False)
-    """The conversation for the sake of its reasoning state: the lane, else a session that the client names."""
-
-    def __post_init__(self) -> None:
-        known = None if self.lane is None else lane_key(self.caller, self.lane)
-        session = conversation(self.fields) if known is None else None
-        object.__setattr__(self, "lane_key", known)
-        object.__setattr__(self, "conversation", known if session is None else lane_key(self.caller, session))
-
     @property
     def headers(self) -> Headers:
         """The client's header fields as they came."""
         return self.fields.raw
+
+
+def conversations(caller: str, lane: str | None, fields: Fields) -> tuple[LaneKey | None, LaneKey | None]:
+    """The conversation of this caller, and the one for the sake of its reasoning state: the lane, else a session that
+    the client names. None for what the request does not name."""
+    if lane is not None:
+        key = lane_key(caller, lane)
+        return key, key
+    session = conversation(fields)
+    return None, None if session is None else lane_key(caller, session)
 
 
 @dataclass(frozen=True, slots=True)

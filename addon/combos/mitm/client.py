@@ -30,6 +30,8 @@ class CredentialSource(Protocol):
 class Client:
     """The client of one flow. `origin` is the host it addressed, None when that was the proxy itself."""
 
+    __slots__ = ("_flow", "_headers", "_known", "_service", "origin", "registry")
+
     def __init__(self, service: CredentialSource, flow: HTTPFlow, registry: Registry, origin: str | None) -> None:
         self.registry = registry
         self.origin = origin

@@ -51,9 +51,11 @@ class Reception:
         service = self._host.service
         if service is None or flow.response or flow.error or attempt_flows.is_attempt(flow):
             return None
-        if management.forward(flow, self._host.admin_address, self._host.admin_stand_in):
-            return None
-        base_url = self._is_base_url(flow, service)
+        base_url = is_at_listener(flow)
+        if not base_url:
+            if management.forward(flow, self._host.admin_address, self._host.admin_stand_in):
+                return None
+            base_url = self._is_base_url(flow, service)
         responder = self._responder(flow, service, base_url=base_url)
         if responder is None:
             return self._unclaimed(flow, service, base_url=base_url)
@@ -72,13 +74,13 @@ class Reception:
     def response(self, flow: HTTPFlow) -> None:
         """Hook: a vendor's own model list gets the combos added, for who may use them. One made here holds them."""
         service = self._host.service
-        if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow):
+        if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow) or is_at_listener(flow):
             return
         if not self._is_base_url(flow, service) and service.admits(flow):
             service.model_lists.merge(flow, service.config.registry)
 
     def _is_base_url(self, flow: HTTPFlow, service: Service) -> bool:
-        if is_at_listener(flow) or recognition.is_base_url(flow, service.own, self._machine):
+        if recognition.is_base_url(flow, service.own, self._machine):
             return True
         # What came by the listener is asked again through a port of the proxy.
         return flow.is_replay == "request" and service.listener.holds(flow.request.host, flow.request.port)

@@ -29,7 +29,7 @@ from combos.engine.compaction import recalled_route
 from combos.engine.explain import Explanation, explain
 from combos.engine.record import Outcome, TurnRecord, trail
 from combos.engine.replay import replayed
-from combos.engine.request import TurnOptions, TurnRequest
+from combos.engine.request import TurnOptions, TurnRequest, conversations
 from combos.engine.state import EngineState
 from combos.engine.turn import Turn
 from combos.mitm import access
@@ -138,6 +138,8 @@ class Service:
 
     def _turn_request(self, recognised: Recognised, client: Client) -> TurnRequest:
         fields = recognised.fields
+        caller = access.caller_of(fields)
+        named, conversation = conversations(caller, lane(fields), fields)
         return TurnRequest(
             facts=recognised.facts,
             fields=fields,
@@ -147,8 +149,9 @@ class Service:
             unusable=client.unusable,
             draw=self.draw,
             origin=client.origin,
-            lane=lane(fields),
-            caller=access.caller_of(fields),
+            caller=caller,
+            lane_key=named,
+            conversation=conversation,
             seed=self._seeds.next(),
             mark=self.mark,
         )

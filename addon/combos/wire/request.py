@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 import orjson
@@ -86,7 +85,8 @@ def path_model(path: str) -> str | None:
     return None if found is None else unquote(found["model"])
 
 
-class Peeked(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Peeked:
     """The model of a body, and where it stands in it if that could be told at a glance. `document` is the body, where
     it had to be parsed."""
 
@@ -105,7 +105,7 @@ def peek_model(body: bytes) -> Peeked:
     """
     span = sole_member(body, "model")
     if span is None:
-        return _parsed(body, None)
+        return read_model(body)
     try:
         model = loads(body[span[0] : span[1]])
     except orjson.JSONDecodeError:
@@ -115,16 +115,12 @@ def peek_model(body: bytes) -> Peeked:
 
 def read_model(body: bytes) -> Peeked:
     """As `peek_model`, for a body that is going to be read whole in any case: it is parsed here, and not again."""
-    return _parsed(body, sole_member(body, "model"))
-
-
-def _parsed(body: bytes, span: tuple[int, int] | None) -> Peeked:
     try:
         document = loads(body)
     except orjson.JSONDecodeError:
         return _NOTHING
     model = document.get("model") if isinstance(document, dict) else None
-    return Peeked(model if isinstance(model, str) else None, span, document)
+    return Peeked(model if isinstance(model, str) else None, sole_member(body, "model"), document)
 
 
 def request_facts(path: str, body: bytes, peeked: Peeked = _NOTHING) -> RequestFacts:

@@ -97,9 +97,10 @@ def sole_member(body: bytes, key: str) -> tuple[int, int] | None:
     if not key.isidentifier() or not key.isascii() or body.rfind(b"\\u00") >= 0:
         return None
     found = _sole_key(body, orjson.dumps(key))
-    if found is None or found[1] is None:
+    if found is None:
         return None
-    return found.span(1) if _is_at_root(body, *found.span(1)) else None
+    value, end = span = found.span(1)
+    return span if value >= 0 and _is_at_root(body, value, end) else None
 
 
 def _sole_key(body: bytes, quoted: bytes) -> re.Match[bytes] | None:
