@@ -13,7 +13,7 @@ from mitmproxy.addonmanager import AddonManager
 from mitmproxy.addons.script import ScriptLoader
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.log import AddLogHook, LegacyLogEvents, LogEntry
-from mitmproxy.proxy.layers.http import HttpRequestHook
+from mitmproxy.proxy.layers.http import HttpRequestHeadersHook, HttpRequestHook
 from mitmproxy.test import taddons, tflow
 
 from combos.mitm.hooks import RememberedHooks, fire
@@ -176,6 +176,22 @@ async def test_a_handler_that_a_handler_gives_is_called_at_once(manager: AddonMa
     remembered.install()
     await fired(manager)
     assert calls == ["update"]
+    remembered.remove()
+
+
+async def test_a_hook_that_follows_sees_what_the_one_before_has_changed(manager: AddonManager) -> None:
+    class Giving(Named):
+        def requestheaders(self, flow: object) -> None:
+            late.begin()
+
+    calls: list[str] = []
+    late = Late("late", calls)
+    manager.add(Giving("giving", calls), late)
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    assert fire(HttpRequestHeadersHook, EVENT.flow) is None
+    assert fire(HttpRequestHook, EVENT.flow, follows=True) is None
+    assert calls == ["late"]
     remembered.remove()
 
 

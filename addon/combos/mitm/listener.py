@@ -6,20 +6,18 @@ What other addons see, change, answer, hold or kill is the same as on a port of 
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from weakref import WeakKeyDictionary
 
-from aiohttp import web
 from mitmproxy.connection import Client, ConnectionState, Server
-from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow
 
+from combos.admin.asked import Request
 from combos.admin.client_wire import ClientWire
 from combos.core import errors
 from combos.core.facts import Dialect
 from combos.core.values import dataclass
 from combos.mitm import claims, own_address, recognition
-from combos.mitm.hooks import fire
+from combos.mitm.hooks import fire_live
 from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_flow, made_headers, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
@@ -41,7 +39,7 @@ class Listener:
         """How many bytes of a body are taken."""
         return self._service.config.registry.config.max_inbound_body_bytes
 
-    async def serve(self, request: web.BaseRequest, target: str, body: bytes | None, wire: ClientWire) -> None:
+    async def serve(self, request: Request, target: str, body: bytes | None, wire: ClientWire) -> None:
         """Answer one request; see `Models.serve`."""
         peer = self._peer(request)
         if peer is None:
@@ -54,7 +52,7 @@ class Listener:
         dialect = recognition.turn_surface(flow) or Dialect.CHAT
         return refuse_with(errors.body_too_large(self.body_limit), dialect)
 
-    def _peer(self, request: web.BaseRequest) -> "_Peer | None":
+    def _peer(self, request: Request) -> "_Peer | None":
         """The connection as mitmproxy describes one; None when it is closed already."""
         transport = request.transport
         if transport is None:
@@ -92,7 +90,7 @@ class _Answer:
     def __init__(self, flow: HTTPFlow, wire: ClientWire) -> None:
         self._flow = flow
         self._wire = wire
-        self._sink = ListenerSink(flow, wire, self._fire)
+        self._sink = ListenerSink(flow, wire, fire_live)
         self._writer = ResponseWriter(flow, 0, self._sink)
 
     async def run(self, refusal: Responder | None) -> None:
@@ -111,11 +109,12 @@ class _Answer:
             self._flow.live = False
 
     async def _announce(self) -> None:
-        if (waiting := self._fire(HttpRequestHeadersHook)) is not None:
+        flow = self._flow
+        if (before := fire_live(HttpRequestHeadersHook, flow)) is not None:
+            await before
+        if flow.error is None and (waiting := fire_live(HttpRequestHook, flow, follows=before is None)) is not None:
             await waiting
-        if self._flow.error is None and (waiting := self._fire(HttpRequestHook)) is not None:
-            await waiting
-        if self._flow.error is not None:
+        if flow.error is not None:
             await self._sink.kill()
 
     async def _respond(self, refusal: Responder | None) -> None:
@@ -139,18 +138,8 @@ class _Answer:
             if not self._writer.finished:
                 await self._writer.error("The response was not completed.")
 
-    def _fire(self, kind: type[Hook]) -> Awaitable[None] | None:
-        waiting = fire(kind, self._flow)
-        return None if waiting is None and not self._flow.intercepted else self._resumed(waiting)
 
-    async def _resumed(self, waiting: Awaitable[None] | None) -> None:
-        if waiting is not None:
-            await waiting
-        if self._flow.intercepted:
-            await self._flow.wait_for_resume()
-
-
-def _flow(peer: _Peer, seed: str, request: web.BaseRequest, target: str, body: bytes) -> HTTPFlow:
+def _flow(peer: _Peer, seed: str, request: Request, target: str, body: bytes) -> HTTPFlow:
     now = time.time()
     flow = made_flow(peer.client, peer.server, seed, now)
     flow.request = made_request(

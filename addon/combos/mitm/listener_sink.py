@@ -6,15 +6,15 @@ and changed bodies count, and which hook fires before what is sent.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 from mitmproxy import ctx
 from mitmproxy.connection import ConnectionState
 from mitmproxy.flow import Error
-from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow, Response
 
 from combos.admin.client_wire import ClientWire
+from combos.mitm.hooks import Fire
 from combos.mitm.internals import (
     HttpErrorHook,
     HttpEvent,
@@ -29,12 +29,9 @@ from combos.mitm.internals import (
 _BODILESS = frozenset((204, 304))
 _FRAMING = frozenset((b"transfer-encoding", b"content-length"))
 
-type Fire = Callable[[type[Hook]], Awaitable[None] | None]
-
 
 class ListenerSink:
-    """Takes one answer. `fire` fires a hook of the flow; what it gives is to be awaited, until nobody holds the flow
-    back any more.
+    """Takes one answer. What `fire` leaves to be awaited ends when nobody holds the flow back any more.
 
     `hooked` says whether the last hook of the flow was fired.
     """
@@ -82,20 +79,20 @@ class ListenerSink:
         """Send a response that is there as a whole. CancelledError as for `put`."""
         if self._flow.error is not None:
             await self.kill()
-        await self._head(response, is_all=not body)
+        waited = await self._head(response, is_all=not body)
         if self._streams:  # another addon wants to see it piece by piece
             self._data(body)
             await self._end()
         else:
             response = self._response
             response.data.content = body
-            await self._finish(response)
+            await self._finish(response, follows=not waited)
         self._wire.flush()
 
     async def given(self, response: Response) -> None:
         """Send a response that an addon has set in a hook of the request."""
-        await self._head(response, is_all=True)
-        await self._finish(self._response)
+        waited = await self._head(response, is_all=True)
+        await self._finish(self._response, follows=not waited)
         self._wire.flush()
 
     async def kill(self) -> None:
@@ -111,9 +108,10 @@ class ListenerSink:
         client.state, client.timestamp_end = ConnectionState.CLOSED, time.time()
         await self._give_up()
 
-    async def _head(self, response: Response, *, is_all: bool) -> None:
+    async def _head(self, response: Response, *, is_all: bool) -> bool:
+        """Answers whether the hook had to be waited for."""
         self._flow.response = response
-        if (waiting := self._fire(HttpResponseHeadersHook)) is not None:
+        if (waiting := self._fire(HttpResponseHeadersHook, self._flow)) is not None:
             await waiting
         if self._flow.error is not None:
             await self.kill()
@@ -122,6 +120,7 @@ class ListenerSink:
         if self._streams:
             self._keeps_all = ctx.options.store_streamed_bodies
             self._wire.head(response.status_code, response.data.reason, response.headers.fields, bodiless=False)
+        return waiting is not None
 
     def _relays_unchanged(self) -> bool:
         flow = self._flow
@@ -145,10 +144,10 @@ class ListenerSink:
             response.data.content = bytes(self._body)
         await self._finish(response)
 
-    async def _finish(self, response: Response) -> None:
+    async def _finish(self, response: Response, *, follows: bool = False) -> None:
         response.data.timestamp_end = time.time()
         self.hooked = True
-        if (waiting := self._fire(HttpResponseHook)) is not None:
+        if (waiting := self._fire(HttpResponseHook, self._flow, follows=follows)) is not None:
             await waiting
         if self._flow.error is not None:
             await self.kill()
@@ -170,7 +169,7 @@ class ListenerSink:
     async def _give_up(self) -> None:
         if not self.hooked:
             self.hooked = True
-            if (waiting := self._fire(HttpErrorHook)) is not None:
+            if (waiting := self._fire(HttpErrorHook, self._flow)) is not None:
                 await waiting
 
     def _send_whole(self, response: Response) -> None:
