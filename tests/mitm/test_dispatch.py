@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from mitmproxy.http import HTTPFlow
@@ -29,7 +29,7 @@ from combos.engine.commands import (
 )
 from combos.engine.events import ChunkReceived, ClientGone, Ended, Event, Failed, HeadReceived, Started, WaitOver
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
-from combos.mitm.dispatch import Dispatch, Services, clock
+from combos.mitm.dispatch import _CARRIED_OUT, Dispatch, Services, clock
 from combos.mitm.options import AttemptFlows
 from combos.mitm.recorder import Recorder
 from combos.upstream.faults import UpstreamFault
@@ -277,6 +277,10 @@ async def test_nothing_is_left_open_when_the_writer_fails() -> None:
     with pytest.raises(ValueError, match="too long"):
         await run()
     assert answer.closed.is_set()
+
+
+def test_every_command_can_be_carried_out() -> None:
+    assert set(_CARRIED_OUT) == set(get_args(Command.__value__))
 
 
 def test_the_clock_goes_forward() -> None:

@@ -11,7 +11,7 @@ from combos.core.facts import Scope, Verdict
 from combos.core.registry import build_registry
 from combos.engine.commands import OutboundRequest, Send, Timeouts
 from combos.engine.record import AttemptRecord
-from combos.mitm.attempt_flows import Outgoing
+from combos.mitm.attempt_flows import AttemptFlow, Outgoing
 from combos.mitm.options import AttemptFlows
 from combos.mitm.recorder import Recorder
 from configs import config, document, provider
@@ -80,13 +80,25 @@ def recorder(policy: AttemptFlows, body_limit: int = 8) -> Recorder:
     return Recorder(tflow.tflow(), policy, body_limit)
 
 
+async def begin(made: Recorder, attempt: int, *, translated: bool = False) -> AttemptFlow | None:
+    flow = made.begin(*sent(attempt), translated=translated)
+    if flow is not None:
+        await flow.announce()
+    return flow
+
+
+async def end(made: Recorder, record: AttemptRecord) -> None:
+    if (waiting := made.end(record)) is not None:
+        await waiting
+
+
 async def play(made: Recorder, attempt: int, record: AttemptRecord, *, translated: bool = False) -> Any:
-    flow = await made.begin(*sent(attempt), translated=translated)
+    flow = await begin(made, attempt, translated=translated)
     if record.status is not None:
         made.head(attempt, record.status, ((b"a", b"b"),))
         made.chunk(attempt, b"12345")
         made.chunk(attempt, b"67890")
-    await made.end(record)
+    await end(made, record)
     return flow
 
 
@@ -122,15 +134,15 @@ async def test_auto_makes_none_for_a_first_target_that_answers(verdict: Verdict 
 
 async def test_auto_forgets_what_has_been_committed(seen: Seen) -> None:
     made = recorder(AttemptFlows.AUTO)
-    await made.begin(*sent(0), translated=False)
+    await begin(made, 0)
     made.committed(0)
-    await made.end(over(0))
+    await end(made, over(0))
     assert seen.hooks == []
 
 
 async def test_auto_makes_one_for_a_translated_request_at_once(seen: Seen) -> None:
     made = recorder(AttemptFlows.AUTO)
-    assert await made.begin(*sent(0), translated=True) is not None
+    assert await begin(made, 0, translated=True) is not None
     assert seen.of(1) == ["requestheaders", "request"]
 
 
@@ -153,7 +165,7 @@ async def test_what_is_shown_holds_no_secret(seen: Seen) -> None:
 
 
 async def test_what_is_sent_has_the_secrets_and_the_changes_of_others(seen: Seen) -> None:
-    flow = await recorder(AttemptFlows.ALL).begin(*sent(0), translated=False)
+    flow = await begin(recorder(AttemptFlows.ALL), 0)
     assert flow is not None
     flow.flow.request.headers["x-added"] = "yes"
     flow.flow.request.headers["x-team"] = "theirs"
@@ -170,12 +182,12 @@ async def test_what_is_sent_has_the_secrets_and_the_changes_of_others(seen: Seen
 
 async def test_abandoned_attempts_are_resumed_and_ended(seen: Seen) -> None:
     made = recorder(AttemptFlows.ALL)
-    flow = await made.begin(*sent(0), translated=False)
+    flow = await begin(made, 0)
     assert flow is not None
     flow.flow.intercept()
     made.abandon()
     assert not flow.flow.intercepted
     assert not flow.flow.live
     assert flow.flow.error is not None
-    await made.end(over(0))
+    await end(made, over(0))
     assert "response" not in seen.of(1)

@@ -197,6 +197,30 @@ async def test_a_source_added_while_another_is_awaited_is_heard() -> None:
     assert await soon(sources.next()) == WaitOver(1)
 
 
+async def test_one_source_alone_needs_no_task() -> None:
+    sources = Sources()
+    gated = Gated(WaitOver(1))
+    gated.gate.set()
+    sources.add("a", gated)
+    before = asyncio.all_tasks()
+    assert await sources.next() == WaitOver(1)
+    assert asyncio.all_tasks() == before
+    assert sources.get("a") is None, "it has said its last word"
+    with pytest.raises(RuntimeError):
+        await sources.next()
+
+
+async def test_one_source_that_is_left_over_is_heard_beside_one_that_is_spent() -> None:
+    sources = Sources()
+    spent, left = Gated(WaitOver(1)), Gated(WaitOver(2))
+    spent.gate.set()
+    sources.add("a", spent)
+    assert await sources.next() == WaitOver(1)
+    sources.add("b", left)
+    left.gate.set()
+    assert await soon(sources.next()) == WaitOver(2)
+
+
 async def test_dropping_closes_and_cancels() -> None:
     sources = Sources()
     first, second = Gated(WaitOver(1)), Gated(WaitOver(2))

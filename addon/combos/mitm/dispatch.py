@@ -2,7 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 from mitmproxy.http import HTTPFlow
 
@@ -19,7 +21,6 @@ from combos.engine.commands import (
     End,
     Finish,
     Limit,
-    OutboundRequest,
     Relay,
     Reply,
     Send,
@@ -78,129 +79,154 @@ class Dispatch:
 
     async def run(self, flow: HTTPFlow, writer: ResponseWriter) -> None:
         """Serve the flow. Leaves no exchange, timer or attempt flow behind, however it ends."""
+        self._flow, self._writer = flow, writer
+        event: Event = Started()
         try:
-            await self._feed(Started(), flow, writer)
-            while not self._over:
+            while True:
+                if commands := self._turn.handle(event, self._services.now()):
+                    await self._carry_out(commands)
+                    if self._over:
+                        return
                 event = await self._sources.next()
                 self._observe(event)
-                await self._feed(event, flow, writer)
         except asyncio.CancelledError:
-            self._client_gone(flow)
+            self._client_gone()
             raise
         finally:
             self._recorder.abandon()
             self._sources.close()
 
-    async def _feed(self, event: Event, flow: HTTPFlow, writer: ResponseWriter) -> None:
-        self._commands = iter(self._turn.handle(event, self._services.now()))
+    async def _carry_out(self, commands: list[Command]) -> None:
+        self._commands = iter(commands)
         for command in self._commands:
             if self._head is not None:
-                await self._open(writer, command)
-                if isinstance(command, Relay):
+                await self._open(command)
+                if type(command) is Relay:
                     continue
-            waiting = self._perform(command, flow, writer)
+            # No coroutine for a command that has nothing to wait for: most have not.
+            waiting = _CARRIED_OUT[type(command)](self, command)
             if waiting is not None:
                 await waiting
         if self._head is not None:
-            await self._open(writer, None)
+            await self._open(None)
 
-    async def _open(self, writer: ResponseWriter, following: Command | None) -> None:
+    async def _open(self, following: Command | None) -> None:
         """Send the head, in one round with the bytes that were held back for it."""
         if self._head is not None:
             (status, headers), self._head = self._head, None
-            await writer.head(status, headers, following.data if isinstance(following, Relay) else b"")
+            await self._writer.head(status, headers, following.data if isinstance(following, Relay) else b"")
 
     def _observe(self, event: Event) -> None:
-        match event:
-            case ChunkReceived(attempt, data):
-                self._recorder.chunk(attempt, data)
-            case HeadReceived(attempt, status, headers):
-                self._recorder.head(attempt, status, headers)
+        if type(event) is ChunkReceived:
+            self._recorder.chunk(event.attempt, event.data)
+        elif type(event) is HeadReceived:
+            self._recorder.head(event.attempt, event.status, event.headers)
 
-    def _perform(self, command: Command, flow: HTTPFlow, writer: ResponseWriter) -> Awaitable[None] | None:
-        """Carry out one command; gives what is still to be awaited. No coroutine of its own: most need none."""
-        match command:
-            case Relay(data):
-                return writer.chunk(data)
-            case Send():
-                return self._send(command)
-            case AttemptEnded(record):
-                return self._recorder.end(record)
-            case Limit(attempt, idle_ms, total_ms):
-                self._limit(attempt, idle_ms, total_ms)
-            case Wait(wait, ms):
-                self._sources.add(("wait", wait), TimerSource(wait, ms))
-            case Discard(attempt):
-                self._sources.drop(attempt)
-            case Decide():
-                self._sources.add("decision", DecisionSource(lambda: self._services.decide(command)))
-            case Finish(record):
-                self._finish(flow, record)
-            case _:
-                return self._answer(command, flow, writer)
+    # -- commands: each gives what is still to be awaited
+
+    def _relay(self, relay: Relay) -> Awaitable[None]:
+        return self._writer.chunk(relay.data)
+
+    def _commit(self, commit: Commit) -> None:
+        self._recorder.committed(commit.attempt)
+        self._head = (commit.status, self._labelled(commit.headers, commit.attempt))
+
+    def _end(self, _: End) -> Awaitable[None]:
+        self._annotate()
+        return self._writer.end()
+
+    def _break(self, broken: Break) -> Awaitable[None]:
+        self._annotate()
+        return _break_off(self._writer, broken.tail, broken.reason)
+
+    def _reply(self, reply: Reply) -> Awaitable[None]:
+        self._annotate()
+        return self._writer.respond(reply.status, self._labelled(reply.headers, reply.attempt), reply.body)
+
+    def _attempt_ended(self, ended: AttemptEnded) -> Awaitable[None] | None:
+        return self._recorder.end(ended.record)
+
+    def _wait(self, wait: Wait) -> None:
+        self._sources.add(("wait", wait.wait), TimerSource(wait.wait, wait.ms))
+
+    def _discard(self, discard: Discard) -> None:
+        self._sources.drop(discard.attempt)
+
+    def _decide(self, decide: Decide) -> None:
+        self._sources.add("decision", DecisionSource(lambda: self._services.decide(decide)))
+
+    def _limit(self, limit: Limit) -> None:
+        source = self._sources.get(limit.attempt)
+        if isinstance(source, ExchangeSource):
+            source.limit(limit.idle_ms, limit.total_ms)
+
+    def _send(self, send: Send) -> Awaitable[None] | None:
+        outgoing = Outgoing(send.request, self._credentials(send.request.provider))
+        attempt = self._recorder.begin(send, outgoing, translated=send.target.dialect is not self._dialect)
+        if attempt is not None:
+            return self._send_shown(send, attempt)
+        self._sources.add(send.attempt, self._exchange(send, outgoing))
         return None
 
-    def _answer(
-        self, command: Commit | End | Break | Reply, flow: HTTPFlow, writer: ResponseWriter
-    ) -> Awaitable[None] | None:
-        """The commands that the client sees. The flow is annotated before its last hook fires."""
-        if isinstance(command, Commit):
-            self._recorder.committed(command.attempt)
-            self._head = (command.status, self._labelled(command.headers, command.attempt))
-            return None
-        self._annotate(flow, self._turn.record)
-        match command:
-            case End():
-                return writer.end()
-            case Break(tail, reason):
-                return _break_off(writer, tail, reason)
-            case Reply(status, headers, body, attempt):
-                return writer.respond(status, self._labelled(headers, attempt), body)
+    async def _send_shown(self, send: Send, attempt: AttemptFlow) -> None:
+        """An attempt that is a flow: other addons may change, answer or kill it before it is sent."""
+        await attempt.announce()
+        source: Source
+        if attempt.is_killed:
+            source = CannedSource(send.attempt, None)
+        elif (answer := attempt.answered()) is not None:
+            source = CannedSource(send.attempt, answer)
+        else:
+            source = self._exchange(send, attempt.changed())
+        self._sources.add(send.attempt, source)
 
-    def _labelled(self, headers: Headers, attempt: int | None) -> Headers:
-        return labelled(headers, self._turn.record, attempt) if self._services.labels() else headers
-
-    async def _send(self, send: Send) -> None:
-        outgoing = Outgoing(send.request, self._credentials(send.request.provider))
-        attempt = await self._recorder.begin(send, outgoing, translated=send.target.dialect is not self._dialect)
-        self._sources.add(send.attempt, self._source(send, outgoing, attempt))
-
-    def _source(self, send: Send, outgoing: Outgoing, attempt: AttemptFlow | None) -> Source:
-        if attempt is not None:
-            if attempt.is_killed:
-                return CannedSource(send.attempt, None)
-            if (answer := attempt.answered()) is not None:
-                return CannedSource(send.attempt, answer)
-            outgoing = attempt.changed()
-        request: OutboundRequest = outgoing.request
-        secrets = outgoing.credentials
+    def _exchange(self, send: Send, outgoing: Outgoing) -> ExchangeSource:
         charge = Charge(send.target.model, lambda: self._turn.charge(send.attempt) is None, send.spares)
-        upstream = self._services.upstream
-        return ExchangeSource(send.attempt, lambda: upstream.send(request, send.timeouts, secrets, charge))
+        request, secrets = outgoing.request, outgoing.credentials
+        return ExchangeSource(
+            send.attempt, partial(self._services.upstream.send, request, send.timeouts, secrets, charge)
+        )
 
-    def _limit(self, attempt: int, idle_ms: int, total_ms: int | None) -> None:
-        source = self._sources.get(attempt)
-        if isinstance(source, ExchangeSource):
-            source.limit(idle_ms, total_ms)
+    def _finish(self, finish: Finish) -> None:
+        """Whoever shows flows looks again at the last hook; a flow that was annotated after it has to be shown anew."""
+        self._over = True
+        changed = not self._annotated and self._annotate()
+        self._services.finished(self._flow, finish.record, changed)
 
-    def _client_gone(self, flow: HTTPFlow) -> None:
+    # -- the end
+
+    def _client_gone(self) -> None:
         """Nothing can be awaited any more: note what is to be noted, everything else is closed by `run`.
 
         A turn that has already ended says nothing more: its last word is then among the commands not yet carried out.
         """
         for command in (*self._commands, *self._turn.handle(ClientGone(), self._services.now())):
             if isinstance(command, Finish):
-                self._finish(flow, command.record)
+                self._finish(command)
 
-    def _finish(self, flow: HTTPFlow, record: TurnRecord) -> None:
-        """Whoever shows flows looks again at the last hook; a flow that was annotated after it has to be shown anew."""
-        self._over = True
-        changed = not self._annotated and self._annotate(flow, record)
-        self._services.finished(flow, record, changed)
+    def _labelled(self, headers: Headers, attempt: int | None) -> Headers:
+        return labelled(headers, self._turn.record, attempt) if self._services.labels() else headers
 
-    def _annotate(self, flow: HTTPFlow, record: TurnRecord) -> bool:
+    def _annotate(self) -> bool:
+        """Before the last hook of the flow fires."""
         self._annotated = True
-        return marks.annotate(flow, record)
+        return marks.annotate(self._flow, self._turn.record)
+
+
+_CARRIED_OUT: Mapping[type[Command], Callable[[Dispatch, Any], Awaitable[None] | None]] = {
+    Relay: Dispatch._relay,
+    Commit: Dispatch._commit,
+    End: Dispatch._end,
+    Break: Dispatch._break,
+    Reply: Dispatch._reply,
+    Send: Dispatch._send,
+    AttemptEnded: Dispatch._attempt_ended,
+    Limit: Dispatch._limit,
+    Wait: Dispatch._wait,
+    Discard: Dispatch._discard,
+    Decide: Dispatch._decide,
+    Finish: Dispatch._finish,
+}
 
 
 async def _break_off(writer: ResponseWriter, tail: bytes, reason: str) -> None:

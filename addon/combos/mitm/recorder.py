@@ -4,6 +4,7 @@ With `auto` the first attempt is only remembered: should the turn hop, its flow 
 Firing the hooks costs more than the exchange itself, so the usual request, served by its first target, fires none.
 """
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 from mitmproxy.http import HTTPFlow
@@ -21,8 +22,14 @@ class _Seen:
 
     send: Send
     outgoing: Outgoing
-    head: tuple[int, Headers] | None = None
-    body: list[bytes] = field(default_factory=list)
+    answered: tuple[int, Headers] | None = None
+    pieces: list[bytes] = field(default_factory=list)
+
+    def head(self, status: int, headers: Headers) -> None:
+        self.answered = (status, headers)
+
+    def body(self, data: bytes) -> None:
+        self.pieces.append(data)
 
 
 class Recorder:
@@ -32,59 +39,53 @@ class Recorder:
         self._client_flow = client_flow
         self._policy = policy
         self._body_limit = body_limit
-        self._live: dict[int, AttemptFlow] = {}
-        self._seen: dict[int, _Seen] = {}
+        self._shown: dict[int, AttemptFlow | _Seen] = {}
 
-    async def begin(self, send: Send, outgoing: Outgoing, *, translated: bool) -> AttemptFlow | None:
-        """An attempt is about to be sent. Its flow, with the request hooks fired, if it has one from the start."""
+    def begin(self, send: Send, outgoing: Outgoing, *, translated: bool) -> AttemptFlow | None:
+        """An attempt is about to be sent. Its flow, still to be announced, if it has one from the start."""
         if self._policy is AttemptFlows.NONE:
             return None
         if self._policy is AttemptFlows.AUTO and send.attempt == 0 and not translated:
-            self._seen[send.attempt] = _Seen(send, outgoing)
+            self._shown[send.attempt] = _Seen(send, outgoing)
             return None
-        flow = AttemptFlow(self._client_flow, send, outgoing, self._body_limit)
-        self._live[send.attempt] = flow
-        await flow.announce()
+        flow = self._shown[send.attempt] = AttemptFlow(self._client_flow, send, outgoing, self._body_limit)
         return flow
 
     def head(self, attempt: int, status: int, headers: Headers) -> None:
         """The target's answer has begun."""
-        if flow := self._live.get(attempt):
-            flow.head(status, headers)
-        elif seen := self._seen.get(attempt):
-            seen.head = (status, headers)
+        if shown := self._shown.get(attempt):
+            shown.head(status, headers)
 
     def chunk(self, attempt: int, data: bytes) -> None:
         """A piece of the target's answer."""
-        if flow := self._live.get(attempt):
-            flow.body(data)
-        elif seen := self._seen.get(attempt):
-            seen.body.append(data)
+        if shown := self._shown.get(attempt):
+            shown.body(data)
 
     def committed(self, attempt: int) -> None:
         """The attempt owns the answer: the client's own flow shows it, nothing more need be remembered here."""
-        self._seen.pop(attempt, None)
+        if isinstance(self._shown.get(attempt), _Seen):
+            del self._shown[attempt]
 
-    async def end(self, record: AttemptRecord) -> None:
-        """An attempt is over: end its flow, or make one now if the request goes on to another target."""
-        flow = self._live.pop(record.ordinal, None) or self._made_afterwards(record)
-        if flow is not None:
-            await flow.finish(None if record.status is not None else record.result)
+    def end(self, record: AttemptRecord) -> Awaitable[None] | None:
+        """An attempt is over: end its flow, or make one now if the request goes on to another target. Gives what is
+        still to be awaited."""
+        shown = self._shown.pop(record.ordinal, None)
+        flow = self._made_afterwards(shown, record) if isinstance(shown, _Seen) else shown
+        return None if flow is None else flow.finish(None if record.status is not None else record.result)
 
     def abandon(self) -> None:
         """The client is gone."""
-        for flow in self._live.values():
-            flow.abandon()
-        self._live.clear()
-        self._seen.clear()
+        for shown in self._shown.values():
+            if isinstance(shown, AttemptFlow):
+                shown.abandon()
+        self._shown.clear()
 
-    def _made_afterwards(self, record: AttemptRecord) -> AttemptFlow | None:
-        seen = self._seen.pop(record.ordinal, None)
-        if seen is None or record.verdict is None or not record.verdict.hop:
+    def _made_afterwards(self, seen: _Seen, record: AttemptRecord) -> AttemptFlow | None:
+        if record.verdict is None or not record.verdict.hop:
             return None
         flow = AttemptFlow(self._client_flow, seen.send, seen.outgoing, self._body_limit)
-        if seen.head is not None:
-            flow.head(*seen.head)
-        for data in seen.body:
+        if seen.answered is not None:
+            flow.head(*seen.answered)
+        for data in seen.pieces:
             flow.body(data)
         return flow

@@ -139,7 +139,8 @@ class Sources:
 
     def get(self, key: object) -> Source | None:
         """The source with this key, if it still is one."""
-        return self._sources.get(key)
+        source = self._sources.get(key)
+        return None if source is None or source.is_spent else source
 
     def drop(self, key: object) -> None:
         """Close a source and forget it; an event it had ready is dropped with it."""
@@ -155,19 +156,17 @@ class Sources:
         for key in list(self._sources):
             self.drop(key)
 
-    async def next(self) -> Event:
-        """The next event of any source. Raises `RuntimeError` when there is none to wait for."""
+    def next(self) -> Coroutine[Any, Any, Event]:
+        """Wait for the next event of any source. Raises `RuntimeError` when there is none to wait for."""
         if len(self._sources) == 1 and not self._tasks:
-            ((key, source),) = self._sources.items()
-            event = await source.next()
-        else:
-            key, event = await self._first()
-            source = self._sources[key]
-        if source.is_spent:
-            self._sources.pop(key, None)
-        return event
+            (source,) = self._sources.values()
+            if not source.is_spent:
+                return source.next()
+        return self._first()
 
-    async def _first(self) -> tuple[object, Event]:
+    async def _first(self) -> Event:
+        for key in [key for key, source in self._sources.items() if source.is_spent and key not in self._tasks]:
+            del self._sources[key]
         if not self._sources:
             raise RuntimeError("a turn that is not over waits for nothing")
         for key, source in self._sources.items():
@@ -175,4 +174,4 @@ class Sources:
                 self._tasks[key] = asyncio.create_task(source.next(), name=f"combos source {key}")
         await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
         key = next(key for key, task in self._tasks.items() if task.done())
-        return key, self._tasks.pop(key).result()
+        return self._tasks.pop(key).result()

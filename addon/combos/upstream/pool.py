@@ -29,6 +29,7 @@ from combos.wire.pool_signals import pool_signals
 from combos.wire.quota_headers import header_snapshot
 
 ERROR_BODY_MS = 5_000
+_SIGNED_IN = frozenset({AuthMode.FORWARD, AuthMode.OAUTH})
 _CODEX_STATUSES = frozenset({400, 402, 429})
 
 
@@ -123,18 +124,17 @@ class PooledUpstream:
 
     async def send(self, request: OutboundRequest, timeouts: Timeouts, secrets: Headers, charge: Charge) -> Reading:
         """Send and wait for the head; `secrets` are used where the provider has no pool. Raises `UpstreamFault`."""
-        kind = kind_of(request.provider.config)
-        members = {member.name: member for member in self.members(request.provider)} if kind is not None else {}
-        if kind in ACCOUNT_KINDS and not members:
-            return _refusal(PoolNote(kind, None), "no account of the pool can be used")
-        if kind is None or not members:
-            answer = await self._ask(request, timeouts, secrets)
-            self._note_quota(request.provider, None, answer.headers)
-            return answer
-        return await self._send_pooled(request, timeouts, charge, kind, members)
-
-    async def _ask(self, request: OutboundRequest, timeouts: Timeouts, secrets: Headers) -> Reading:
-        return unechoed(await self.sender.send(request, timeouts, secrets), secrets, request.provider.config)
+        provider = request.provider
+        kind = kind_of(provider.config)
+        if kind is not None:
+            members = {member.name: member for member in self.members(provider)}
+            if members:
+                return await self._send_pooled(request, timeouts, charge, kind, members)
+            if kind in ACCOUNT_KINDS:
+                return _refusal(PoolNote(kind, None), "no account of the pool can be used")
+        answer = await self.sender.send(request, timeouts, secrets)
+        self._note_quota(provider, None, answer.headers)
+        return unechoed(answer, secrets, provider.config)
 
     async def _send_pooled(
         self,
@@ -153,7 +153,8 @@ class PooledUpstream:
             return _refusal(PoolNote(kind, None), "every account of the pool is cooling")
         dressed = replace(request, headers=with_beta(request.headers, kind))
         while True:
-            answer = await self._ask(dressed, timeouts, members[name].headers)
+            headers = members[name].headers
+            answer: Reading = unechoed(await self.sender.send(dressed, timeouts, headers), headers, provider.config)
             self._note_quota(provider, name, answer.headers)
             if not _may_be_its_own(kind, answer.status):
                 answer.pool = turn.succeeded(name) if answer.status < 300 else PoolNote(kind, name)
@@ -190,7 +191,9 @@ class PooledUpstream:
 def _header_source(provider: Provider) -> tuple[str, str] | None:
     """Name and label of what rides on this provider's answers; None for vendors whose headers say nothing."""
     config = provider.config
-    if config.adapter is Adapter.OPENAI_RESPONSES and config.auth_mode in (AuthMode.FORWARD, AuthMode.OAUTH):
+    if config.auth_mode not in _SIGNED_IN:
+        return None
+    if config.adapter is Adapter.OPENAI_RESPONSES:
         return ("chatgpt-headers", "ChatGPT") if config.base_url.rstrip("/") == CHATGPT_BASE_URL else None
     is_claude = config.adapter is Adapter.ANTHROPIC and config.auth_mode is AuthMode.OAUTH
     return ("anthropic-headers", "Claude") if is_claude else None
