@@ -88,8 +88,10 @@ class Entrance:
         return wire.keeps
 
     async def _served(self, request: Request, target: str, wire: ClientWire) -> None:
+        content, limit = request.content, self._models.body_limit
         try:
-            body = await self._body(request)
+            is_there = content.is_eof() and content.total_bytes <= limit
+            body = content.read_nowait() if is_there else await self._body(request, limit)
         except ConnectionError:
             wire.keeps = False  # nobody is there to read an answer
         except (aiohttp.ClientPayloadError, web.RequestPayloadError):
@@ -100,17 +102,15 @@ class Entrance:
             wire.keeps &= body is not None
             await self._models.serve(request, target, body, wire)
 
-    async def _body(self, request: Request) -> bytes | None:
-        """The body as it was sent, None when it exceeds the limit. Raises `ProxyError` for an expectation not met."""
-        content, limit = request.content, self._models.body_limit
-        if content.is_eof() and content.total_bytes <= limit:
-            return content.read_nowait()
+    async def _body(self, request: Request, limit: int) -> bytes | None:
+        """A body that is still to come, as it is sent, None when it exceeds the limit. Raises `ProxyError` for an
+        expectation not met."""
         if int(request.headers.get("Content-Length") or 0) > limit:
             return None
         self._writes.now()
         _go_on(request)
         parts = bytearray()
-        while part := await content.readany():
+        while part := await request.content.readany():
             parts += part
             if len(parts) > limit:
                 return None
