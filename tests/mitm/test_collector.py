@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from combos.mitm.collector import FULL_AFTER, Collector
+from combos.mitm.collector import FULL_AFTER, YOUNG_AFTER, Collector
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,8 @@ def test_what_is_there_is_set_aside_and_what_comes_later_is_collected() -> None:
     collector = Collector()
     collector.install()
     assert gc.get_freeze_count() > 0
-    assert gc.get_threshold()[2] == FULL_AFTER
+    young, _, full = gc.get_threshold()
+    assert (young, full) == (YOUNG_AFTER, FULL_AFTER)
     Node()
     gc.collect()
     assert Node.alive == 0
@@ -51,17 +52,32 @@ def test_afterwards_everything_is_as_it_was() -> None:
     collector = Collector()
     collector.install()
     collector.install()
-    assert gc.get_threshold() == (900, 9, FULL_AFTER)
+    assert gc.get_threshold() == (YOUNG_AFTER, 9, FULL_AFTER)
     collector.remove()
     collector.remove()
     assert gc.get_threshold() == (900, 9, 8)
     assert gc.get_freeze_count() == 0
 
 
-def test_a_rarer_full_collection_stays_rare() -> None:
-    gc.set_threshold(700, 10, 1_000)
+@pytest.mark.parametrize("chosen", [(70_000, 10, 1_000), (70_000, 3, 12)])
+def test_rarer_collections_stay_rare(chosen: tuple[int, int, int]) -> None:
+    gc.set_threshold(*chosen)
     Collector().install()
-    assert gc.get_threshold() == (700, 10, 1_000)
+    assert gc.get_threshold() == chosen
+
+
+def test_full_collections_come_no_sooner_than_by_600_000_new_objects() -> None:
+    gc.set_threshold(2_000, 10, 0)
+    Collector().install()
+    young, middle, full = gc.get_threshold()
+    assert young * middle * full == 600_000
+
+
+def test_a_collector_that_is_switched_off_by_its_threshold_is_left_alone() -> None:
+    gc.set_threshold(0, 10, 10)
+    Collector().install()
+    assert gc.get_threshold() == (0, 10, 10)
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_collector_that_is_switched_off_is_left_alone() -> None:
