@@ -5,7 +5,7 @@ Where the pieces go is the sink's business: the live stream of a client, or a bu
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol
 
 from mitmproxy.http import HTTPFlow, Request, Response
@@ -31,6 +31,7 @@ type Responder = Callable[[HTTPFlow, "ResponseWriter"], Awaitable[None]]
 _CONNECTION_HEADERS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 _CHUNKED = (b"transfer-encoding", b"chunked")
 _LENGTH = b"content-length"
+_FRAMING_HEADERS = _CONNECTION_HEADERS | {_LENGTH}
 _UNSAFE = b"\r\n\0"
 
 
@@ -219,9 +220,9 @@ def _response(status: int, fields: list[tuple[bytes, bytes]]) -> Response:
     return made_response(status, made_headers(fields), time.time())
 
 
-def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:
+def _own_fields(headers: Headers, without: Collection[bytes] = _CONNECTION_HEADERS) -> list[tuple[bytes, bytes]]:
     """The given fields without those of the connection; ValueError for a field that would break the head."""
-    fields = [field for field in headers if field[0].lower() not in _CONNECTION_HEADERS]
+    fields = [field for field in headers if field[0].lower() not in without]
     written = b"".join([part for field in fields for part in field])
     if len(written.translate(None, _UNSAFE)) != len(written):
         raise ValueError("a header contains a line break")
@@ -229,14 +230,13 @@ def _own_fields(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _whole_headers(status: int, headers: Headers, length: int, *, bodiless: bool) -> list[tuple[bytes, bytes]]:
-    fields = _own_fields(headers)
-    unmeasured = [field for field in fields if field[0].lower() != _LENGTH]
     # The length of a 304 or of the answer to a HEAD describes a body that is not sent: the maker knows it better.
-    if bodiless and status != 204 and len(unmeasured) < len(fields):
-        return fields
+    if bodiless and status != 204 and any(name.lower() == _LENGTH for name, _ in headers):
+        return _own_fields(headers)
+    fields = _own_fields(headers, _FRAMING_HEADERS)
     if status not in (204, 304):
-        unmeasured.append((_LENGTH, b"%d" % length))
-    return unmeasured
+        fields.append((_LENGTH, b"%d" % length))
+    return fields
 
 
 def _streamed_headers(
