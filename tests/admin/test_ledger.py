@@ -137,6 +137,33 @@ def test_a_thread_that_leaves_while_the_ledger_is_closed_leaves_nothing_to_a_lat
     assert kept(path) == ["one"]
 
 
+def test_a_batch_wakes_the_thread_once_and_what_is_there_is_not_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[int] = []
+    waits: list[float | None] = []
+
+    class Hurry(threading.Event):
+        def set(self) -> None:
+            woken.append(ledger._queue.qsize())
+            super().set()
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            return True
+
+    monkeypatch.setattr(module, "BATCH", 3)
+    ledger = Ledger(path, lambda: 2**30)
+    ledger._hurry = Hurry()
+    ledger._thread = threading.current_thread()  # nobody takes what is handed over
+    for number in range(10):
+        ledger.add(entry(str(number)))
+    assert woken == [3]
+    taken = [[one.record.id for one in ledger._take().entries] for _ in range(4)]
+    assert taken == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"], ["9"]]
+    assert waits == [module.GATHER_S]
+
+
 def test_what_either_thread_loses_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held, go = threading.Event(), threading.Event()
 

@@ -83,9 +83,30 @@ def test_what_is_kept_at_hand_has_an_end() -> None:
     metrics = Metrics()
     for number in range(50):
         metrics.turn(turn(attempt(model=f"x{number}"), attempt(provider=f"p{number}"), attempt()), PRICES)
+    metrics.scrape()
     assert len(metrics._tried) == 1
     metrics.turn(turn(attempt()), build_registry(Config(), 2))
+    metrics.scrape()
     assert len(metrics._tried) == 0
+
+
+def test_requests_that_wait_to_be_counted_have_an_end_and_a_look_counts_them() -> None:
+    metrics = Metrics()
+    place = {"combo": "main", "outcome": "success"}
+    for number in range(1, 501):
+        metrics.turn(turn(), PRICES)
+        assert len(metrics._finished) < 100
+        if number in (1, 77, 250):
+            assert value(metrics, "combos_requests_total", **place) == number
+    assert f'combos_requests_total{{combo="main",outcome="success"}} {500.0}' in metrics.scrape().decode()
+
+
+def test_one_that_cannot_be_counted_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics()
+    for record in (turn(), None, turn()):
+        metrics.turn(record, PRICES)  # type: ignore[arg-type]
+    assert value(metrics, "combos_requests_total", combo="main", outcome="success") == 2
+    assert caplog.text.count("could not be counted") == 1
 
 
 ATTEMPTS = st.builds(

@@ -97,12 +97,13 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Hand over a record; never waits for the disk."""
-        if self._queue.qsize() >= WAITING_MAX:
+        waiting = self._queue.qsize()
+        if waiting >= WAITING_MAX:
             self._refused += 1
-        else:
-            self._put(entry)
-            if self._queue.qsize() >= BATCH:
-                self._hurry.set()
+            return
+        self._put(entry)
+        if waiting == BATCH - 1:  # once a batch: whether there is more than one, the thread sees itself
+            self._hurry.set()
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until everything handed over so far is on disk; False when that takes too long or is not possible."""
@@ -167,7 +168,7 @@ class Ledger:
         except queue.Empty:
             taken.is_last = True
             return taken
-        if isinstance(item, Entry):
+        if isinstance(item, Entry) and self._queue.qsize() < BATCH:
             self._hurry.wait(GATHER_S)
         self._hurry.clear()
         while True:
@@ -179,12 +180,9 @@ class Ledger:
                     taken.marks.append(item)
                 case Entry():
                     taken.entries.append(item)
-            if len(taken.entries) >= BATCH:
+            if len(taken.entries) >= BATCH or self._queue.empty():
                 return taken
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                return taken
+            item = self._queue.get_nowait()
 
     def _documents(self, entries: list[Entry]) -> list[Document]:
         """What is stored of the entries. One of which nothing can be made is lost, not those beside it."""
