@@ -7,6 +7,7 @@ from combos.core.facts import Dialect, TransportFault
 from combos.engine import telling
 from combos.engine.steps import Lost, Whole
 from combos.engine.voice import Voice
+from combos.wire.fields import Fields
 from combos.wire.terminal import FailureTerminal
 from translations import C, M, context
 
@@ -57,9 +58,6 @@ def test_an_unsayable_answer_counts_as_a_failure_of_the_target() -> None:
 
 
 def test_content_codings() -> None:
-    assert [telling.content_coding(((b"content-encoding", value),)) for value in (b"", b"Identity", b"br")] == [
-        None,
-        None,
-        "br",
-    ]
-    assert telling.content_coding(()) is None
+    codings = [Fields(((b"Content-Encoding", value),)) for value in (b"", b"Identity", b"br")]
+    assert [telling.content_coding(fields) for fields in codings] == [None, None, "br"]
+    assert telling.content_coding(Fields(())) is None

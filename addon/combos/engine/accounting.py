@@ -17,11 +17,9 @@ from combos.engine import replay
 from combos.engine.attempt import Attempt
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState, PickedFrom
-from combos.wire import headers as wire_headers
 from combos.wire.envelope import stream_failure_facts
+from combos.wire.headers import TURN_STATE
 from combos.wire.terminal import SuccessTerminal
-
-TURN_STATE = "x-codex-turn-state"
 
 
 @dataclass(slots=True)
@@ -90,7 +88,7 @@ class Accounting:
         conversation = self.request.conversation
         if conversation is not None and attempt.voice is None and self.request.facts.dialect is not Dialect.CHAT:
             self.state.note_maker(conversation, attempt.pick.target.provider_name, now)
-        value = wire_headers.get(attempt.headers, TURN_STATE)
+        value = attempt.fields.get(TURN_STATE)
         if value:
             self.state.bind_turn_state(value, attempt.pick.target, now)
 

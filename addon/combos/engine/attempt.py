@@ -24,11 +24,11 @@ from combos.engine.silence import Silence
 from combos.engine.steps import Answered, Given, Live, Lost, Ready, Refused, Step, Whole
 from combos.engine.telling import content_coding
 from combos.engine.voice import Voice
-from combos.wire import headers as wire_headers
 from combos.wire.bodies import BodyError, Decoder, decode
 from combos.wire.dialect import FailureTerminal, StreamInspector, SuccessTerminal, Terminal, inspector, whole_answer
 from combos.wire.envelope import failure_facts, stream_failure_facts
 from combos.wire.errors import stream_tail
+from combos.wire.fields import Fields
 from combos.wire.whole import WholeAnswer
 
 type AttemptEvent = HeadReceived | ChunkReceived | Ended | Failed
@@ -51,6 +51,7 @@ class Attempt:
     """The id of the answer, as far as the record was written."""
     status = 0
     headers: Headers = ()
+    fields = Fields(())
     pool: PoolNote | None = None
     _response: Mapping[str, object] | None = None
     _inspector: StreamInspector | None = None
@@ -80,7 +81,8 @@ class Attempt:
         self._dialect = pick.target.dialect or request.facts.dialect
         self._held = Prefix(options.prefix_bytes, options.prefix_chunks)
         self._sink: Callable[[bytes], object] = _ignore
-        self._state: Callable[[AttemptEvent, Now], Step] = self._awaiting_head
+        # No bound method: it would refer back to this exchange.
+        self._state: Callable[[Attempt, AttemptEvent, Now], Step] = Attempt._awaiting_head
 
     def handle(self, event: AttemptEvent, now: Now) -> Step:
         """Take one event of this exchange before commitment; None when more is needed."""
@@ -88,7 +90,7 @@ class Attempt:
             self._listen(event.data, now.mono_ms)
             if self.is_silent:
                 return self._broken(TransportFault.IDLE_TIMEOUT)
-        return self._state(event, now)
+        return self._state(self, event, now)
 
     # -- after commitment
 
@@ -159,7 +161,7 @@ class Attempt:
         """Nothing more is asked of this exchange: drop its bytes now, and what refers back to it. Garbage in a circle
         can stay for minutes, and an answer can be large."""
         self._held.release()
-        self._sink, self._state = _ignore, _ignore_event
+        self._sink = _ignore
 
     def note_answer(self) -> None:
         """Copy what the inspector learned into the record."""
@@ -180,7 +182,8 @@ class Attempt:
     def _awaiting_head(self, event: AttemptEvent, now: Now) -> Step:
         match event:
             case HeadReceived(status=status, headers=headers, pool=pool):
-                self.status, self.headers, self.record.status = status, headers, status
+                self.status, self.record.status = status, status
+                self.headers, self.fields = headers, Fields(headers)
                 self.pool, self.record.account = pool, pool.member if pool is not None else None
                 return self._at_head(now)
             case Failed(fault=fault):
@@ -193,19 +196,19 @@ class Attempt:
         if not 200 <= self.status < 300:
             self._held.bound(options.error_bytes, options.error_bytes)
             self._silence = Silence(now.mono_ms, self.idle_ms)
-            self._state = self._reading_error
+            self._state = Attempt._reading_error
             return Limit(self.ordinal, options.error_idle_ms, options.error_total_ms)
         if self._is_stream() and (self.voice is None or self.voice.relays):
             self._silence = Silence(now.mono_ms, self.idle_ms)
-            return self._open_stream(content_coding(self.headers))
+            return self._open_stream(content_coding(self.fields))
         self._held.bound(options.answer_bytes, options.answer_bytes)
-        self._state = self._reading_whole
+        self._state = Attempt._reading_whole
         return None
 
     def _open_stream(self, coding: str | None) -> Step:
         self._inspector = inspector(self._dialect)
         self._sink = self._inspector.feed
-        self._state = self._holding
+        self._state = Attempt._holding
         if coding is not None:
             try:
                 self._decoder = Decoder(coding)
@@ -236,10 +239,10 @@ class Attempt:
             self._sink = _ignore
 
     def _is_stream(self) -> bool:
-        content_type = wire_headers.get(self.headers, "content-type")
+        content_type = self.fields.get(b"content-type")
         if content_type is None:
             return self._inspects and self._request.facts.stream
-        return content_type.split(";", 1)[0].strip().lower() == "text/event-stream"
+        return content_type.partition(";")[0].strip().lower() == "text/event-stream"
 
     def _reading_error(self, event: AttemptEvent, _now: Now) -> Step:
         match event:
@@ -281,7 +284,7 @@ class Attempt:
     def _judge_whole(self, whole: Whole) -> Step:
         if not self._inspects:
             return Answered(whole, f"http {self.status}")
-        coding = content_coding(self.headers)
+        coding = content_coding(self.fields)
         try:
             body = whole.body if coding is None else decode(coding, whole.body, self._options.answer_bytes)
         except BodyError:
@@ -392,7 +395,3 @@ class Attempt:
 
 def _ignore(_unread: bytes, /) -> None:
     """Where bytes go that nobody looks at."""
-
-
-def _ignore_event(_unread: AttemptEvent, _now: Now, /) -> None:
-    """The state in which nothing is asked of an exchange any more."""

@@ -155,7 +155,7 @@ class Delivery:
             return status
         provider = attempt.pick.target.provider
         forwards = provider is not None and provider.config.auth_mode is AuthMode.FORWARD
-        has_login = wire_headers.get(self.request.headers, "chatgpt-account-id") is not None
+        has_login = self.request.fields.get(b"chatgpt-account-id") is not None
         return 403 if has_login and not forwards else status
 
     def _client_headers(self, headers: Headers, *, keep_length: bool) -> Headers:

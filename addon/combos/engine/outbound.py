@@ -15,7 +15,6 @@ from combos.engine.state import EngineState
 from combos.wire import headers as wire_headers
 from combos.wire.request import RequestFacts
 
-TURN_STATE = "x-codex-turn-state"
 _LIMITS = frozenset({"connect_timeout_ms", "head_timeout_ms", "idle_timeout_ms"})
 
 
@@ -85,7 +84,7 @@ def _base(base: str, adapter: Adapter | None) -> str:
 def _headers(
     request: TurnRequest, target: Target, provider: Provider, words: Words, state: EngineState, now: Now
 ) -> Headers:
-    client = request.headers
+    client = request.fields.raw
     if words.context is not None:
         accept = b"text/event-stream" if words.stream else b"application/json"
         client = (*(pair for pair in client if pair[0].lower() != b"accept"), (b"accept", accept))
@@ -104,5 +103,5 @@ def _headers(
 
 def _is_issuer(request: TurnRequest, target: Target, state: EngineState, now: Now) -> bool:
     """Whether the target issued the turn state that the client sends."""
-    turn_state = wire_headers.get(request.headers, TURN_STATE)
+    turn_state = request.fields.get(wire_headers.TURN_STATE)
     return turn_state is not None and state.issued_by(turn_state, target, now)

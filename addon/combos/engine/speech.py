@@ -20,7 +20,6 @@ from combos.engine.changes import body_changes, changed, cleaned, holds_native_s
 from combos.engine.request import TurnRequest
 from combos.engine.select import Choice, Pick
 from combos.engine.state import EngineState
-from combos.wire import headers as wire_headers
 from combos.wire.history import PREVIOUS, previous_response
 from combos.wire.request import compaction_trigger
 from combos.wire.splice import Path, replace_members
@@ -158,7 +157,7 @@ class Speech:
             stream=facts.stream if facts.surface is Surface.GENERATE else None,
             compact=facts.surface is Surface.COMPACT,
             native_from=self._foreign(pick.target, now),
-            codex=(wire_headers.get(self._request.headers, "originator") or "").startswith("codex"),
+            codex=(self._request.fields.get(b"originator") or "").startswith("codex"),
         )
         made = translate_request(document, facts.dialect, dialect, _profile(pick.target), given)
         return Words(made.body, made.stream, made.context, made.dropped)

@@ -11,6 +11,7 @@ from combos.engine.steps import Lost, Refused, Whole
 from combos.engine.voice import Voice
 from combos.wire import headers as wire_headers
 from combos.wire.bodies import BodyError, decode
+from combos.wire.fields import Fields
 from combos.wire.terminal import FailureTerminal
 
 SILENT = ("eof", "malformed")
@@ -20,9 +21,9 @@ _ERROR_LIMIT = 8 * 1024 * 1024
 """Decoded bytes of an error body that is translated."""
 
 
-def content_coding(headers: Headers) -> str | None:
+def content_coding(fields: Fields) -> str | None:
     """The content coding of an answer, None when its bytes are plain."""
-    coding = wire_headers.get(headers, "content-encoding")
+    coding = fields.get(b"content-encoding")
     return None if coding is None or coding.strip().lower() in ("", "identity") else coding
 
 
@@ -31,7 +32,7 @@ def status_error(voice: Voice | None, status: int, headers: Headers, body: bytes
     if voice is None or not voice.crosses:
         return Whole(status, headers, body)
     try:
-        plain = decode(content_coding(headers), body, _ERROR_LIMIT)
+        plain = decode(content_coding(Fields(headers)), body, _ERROR_LIMIT)
     except BodyError:
         plain = b""
     return Whole(*voice.error(status, headers, plain))

@@ -70,7 +70,7 @@ _CLIENT_ONLY_PREFIXES = (
     b"x-stainless-",
 )
 _CONNECTION = b"connection"
-_TURN_STATE = b"x-codex-turn-state"
+TURN_STATE = b"x-codex-turn-state"
 # RFC 8586: every proxy adds its mark and refuses requests that carry it already.
 LOOP_HEADER = b"cdn-loop"
 _ROUTING_HINT = b"x-codex-routing-hint"
@@ -82,7 +82,7 @@ _LEADS_AWAY = frozenset({b"location", b"content-location", b"refresh"})
 
 # What crosses in no case, and in most.
 _NEVER_SENT = _HOP_BY_HOP | _MESSAGE | _PROXY_TRAIL | _OURS
-_RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {_TURN_STATE}
+_RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {TURN_STATE}
 _NEVER_GIVEN = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY
 _RARELY_GIVEN = _NEVER_GIVEN | {b"content-length"}
 
@@ -149,7 +149,7 @@ def request_headers(
     dropped = _RARELY_SENT
     if keep_credentials or keep_turn_state:
         dropped = _NEVER_SENT | (set() if keep_credentials else _CREDENTIALS)
-        dropped |= set() if keep_turn_state else {_TURN_STATE}
+        dropped |= set() if keep_turn_state else {TURN_STATE}
     extra = [pair(name, value) for name, value in configured.items()]
     present = {name.lower() for name, _ in extra}
     if present:
