@@ -97,7 +97,11 @@ class _Answer:
         """From the first hook to the last. `refusal` answers in place of whoever claims the request."""
         try:
             await self._announce()
-            await self._respond(refusal)
+            responder = self._responder(refusal)
+            if responder is not None:
+                await self._run(responder)
+            else:
+                await self._sink.given(self._flow.response or own_address.answer(self._flow))
         except asyncio.CancelledError:
             if self._flow.error is not None:
                 return  # killed: the task itself was not cancelled
@@ -117,16 +121,10 @@ class _Answer:
         if flow.error is not None:
             await self._sink.kill()
 
-    async def _respond(self, refusal: Responder | None) -> None:
+    def _responder(self, refusal: Responder | None) -> Responder | None:
+        """Who answers. A response that an addon has set goes before who has claimed the request."""
         claimed = claims.take_responder(self._flow)
-        responder = refusal or claimed
-        response = self._flow.response
-        if response is None and responder is None:
-            response = own_address.answer(self._flow)
-        if response is not None and refusal is None:
-            await self._sink.given(response)
-        elif responder is not None:
-            await self._run(responder)
+        return refusal or (claimed if self._flow.response is None else None)
 
     async def _run(self, responder: Responder) -> None:
         try:
