@@ -128,7 +128,10 @@ class RememberedHooks:
         steps = self._known(kind.name)
         if steps is None:
             return self.handle_lifecycle(kind(flow))
-        return self._told(self._call(steps, 0, (flow,)), flow)
+        pending = self._call(steps, 0, (flow,))
+        if pending is None and self._is_sure and self._steps.get(UpdateHook.name) == ():
+            return None
+        return self._told(pending, flow)
 
     def _told(self, pending: Awaitable[None] | None, shown: Flow) -> Awaitable[None] | None:
         if pending is not None:

@@ -67,14 +67,14 @@ class Reception:
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Hook: event streams that are none of our business are not held up either."""
         response = flow.response
-        if response is None or response.stream or attempt_flows.is_attempt(flow) or is_answered_here(flow):
+        if is_answered_here(flow) or response is None or response.stream or attempt_flows.is_attempt(flow):
             return
         response.stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
 
     def response(self, flow: HTTPFlow) -> None:
         """Hook: a vendor's own model list gets the combos added, for who may use them. One made here holds them."""
         service = self._host.service
-        if service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow) or is_at_listener(flow):
+        if is_at_listener(flow) or service is None or not asks_for_list(flow) or attempt_flows.is_attempt(flow):
             return
         if not self._is_base_url(flow, service) and service.admits(flow):
             service.model_lists.merge(flow, service.config.registry)
