@@ -44,6 +44,11 @@ class Writer:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.capture_limit = 0
+
+    @property
+    def started(self) -> bool:
+        return bool(self.calls)
 
     async def head(self, status: int, headers: Headers, first: bytes = b"") -> None:
         self.calls.append(("head", status))
@@ -276,6 +281,33 @@ async def test_nothing_is_left_open_when_the_writer_fails() -> None:
     run.writer.chunk = fails  # type: ignore[method-assign]
     with pytest.raises(ValueError, match="too long"):
         await run()
+    assert answer.closed.is_set()
+
+
+@pytest.mark.parametrize(
+    ("steps", "calls"),
+    [
+        ([[send()]], ["respond"]),
+        ([[send()], [], [Commit(0, 200, ()), Relay(b"one")]], ["head", "chunk"]),
+    ],
+    ids=["before the head", "after it"],
+)
+async def test_a_defect_is_told_before_the_head_only(steps: list[list[Command]], calls: list[str]) -> None:
+    answer = Answer(b"one", b"two")
+    turn = Turn(*steps)
+    run = Run(turn, Upstream(answer))
+    handle = turn.handle
+
+    def breaks(event: Event, now: Now) -> list[Command]:
+        if len(turn.events) == len(steps):
+            raise RuntimeError("a secret")
+        return handle(event, now)
+
+    turn.handle = breaks  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        await run()
+    assert [call[0] for call in run.writer.calls] == calls
+    assert b"secret" not in repr(run.writer.calls).encode()
     assert answer.closed.is_set()
 
 

@@ -16,9 +16,9 @@ from combos.core.facts import Headers, Now
 from combos.core.recall import Selection, lane_key
 from combos.core.registry import ComboRoute
 from combos.engine.record import Outcome, TurnRecord, trail
+from combos.engine.turn import Turn
 from combos.mitm.access import caller_of
 from combos.mitm.client import Client
-from combos.mitm.dispatch import Dispatch
 from combos.mitm.layer import answer_whole
 from combos.mitm.options import Settings
 from combos.mitm.recognition import Recognised
@@ -147,10 +147,10 @@ async def test_a_turn_knows_who_asks_and_what_about(service: Service) -> None:
 async def test_a_defect_is_told_in_the_clients_format(
     service: Service, dialect_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def breaks(*_: object) -> None:
+    def breaks(*_: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(Dispatch, "run", breaks)
+    monkeypatch.setattr(Turn, "handle", breaks)
     adopt(service, document())
     asked = flow()
     facts = request_facts(dialect_path, b'{"model":"combo/main"}')

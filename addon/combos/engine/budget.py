@@ -38,9 +38,9 @@ class SendBudget:
     def __init__(self, targets: int) -> None:
         hops = targets - 1
         self._targets = targets
-        self.total = _PER_TARGET + hops + _FINAL_RECOVERY
-        self.base = _PER_TARGET + hops
-        self.changes = max(1, hops)
+        self.base = base = _PER_TARGET + hops
+        self.total = base + _FINAL_RECOVERY
+        self.changes = hops if hops > 1 else 1
         self.used = 0
         self.changed = 0
         self.recovered = 0

@@ -36,24 +36,25 @@ class Turn:
     def __init__(
         self, request: TurnRequest, state: EngineState, options: TurnOptions, budget: SendBudget | None = None
     ) -> None:
+        facts = request.facts
         self._request = request
         self._state = state
         self._options = options
-        self._auxiliary = request.facts.surface is Surface.COUNT_TOKENS
-        self._speech = Speech(request, state)
-        self._selector = selector_for(request, state, self._speech)
-        combo = self._selector.origin.combo if self._selector else None
-        self._budget = budget or SendBudget(len(combo.targets) if combo else 1)
-        self.record = TurnRecord(
-            request.facts.model,
-            combo.id if combo else None,
+        self._auxiliary = auxiliary = facts.surface is Surface.COUNT_TOKENS
+        self._speech = speech = Speech(request, state)
+        self._selector = selector = selector_for(request, state, speech)
+        combo = None if selector is None else selector.origin.combo
+        self._budget = budget or SendBudget(1 if combo is None else len(combo.targets))
+        self.record = record = TurnRecord(
+            facts.model,
+            None if combo is None else combo.id,
             0,
             id=request.seed,
-            dialect=request.facts.dialect,
-            surface=request.facts.surface,
+            dialect=facts.dialect,
+            surface=facts.surface,
         )
-        self._client = Delivery(request, self.record)
-        self._accounts = Accounting(request, state, counts=combo is not None and not self._auxiliary)
+        self._client = Delivery(request, record)
+        self._accounts = Accounting(request, state, combo is not None and not auxiliary)
         self._tried: set[str] = set()
         self._last: tuple[Attempt, Given] | None = None
         self._timers: dict[int, Callable[[Now], None]] = {}

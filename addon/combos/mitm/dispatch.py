@@ -8,6 +8,7 @@ from typing import Any
 
 from mitmproxy.http import HTTPFlow
 
+from combos.core import errors
 from combos.core.facts import Dialect, Headers, Now
 from combos.core.registry import Provider
 from combos.core.values import dataclass
@@ -33,6 +34,7 @@ from combos.mitm import marks
 from combos.mitm.attempt_flows import AttemptFlow, Outgoing
 from combos.mitm.labels import labelled
 from combos.mitm.recorder import Recorder
+from combos.mitm.refusals import refuse_with
 from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
 from combos.mitm.writer import ResponseWriter
 from combos.upstream.pool import Charge, PooledUpstream
@@ -78,8 +80,12 @@ class Dispatch:
         self._over = False
 
     async def run(self, flow: HTTPFlow, writer: ResponseWriter) -> None:
-        """Serve the flow. Leaves no exchange, timer or attempt flow behind, however it ends."""
+        """Serve the flow. Leaves no exchange, timer or attempt flow behind, however it ends.
+
+        What goes wrong in here is raised; the client is told of it, unless an answer has begun.
+        """
         self._flow, self._writer = flow, writer
+        writer.capture_limit = self._recorder.body_limit
         event: Event = Started()
         try:
             while True:
@@ -91,6 +97,10 @@ class Dispatch:
                 self._observe(event)
         except asyncio.CancelledError:
             self._client_gone()
+            raise
+        except Exception:
+            if not writer.started:
+                await refuse_with(errors.internal_failure(), self._dialect)(flow, writer)
             raise
         finally:
             self._recorder.abandon()

@@ -33,12 +33,12 @@ class _Seen:
 
 
 class Recorder:
-    """The attempt flows of one client flow."""
+    """The attempt flows of one client flow. `body_limit`: how many bytes of a body stay visible in a flow."""
 
     def __init__(self, client_flow: HTTPFlow, policy: AttemptFlows, body_limit: int) -> None:
         self._client_flow = client_flow
         self._policy = policy
-        self._body_limit = body_limit
+        self.body_limit = body_limit
         self._shown: dict[int, AttemptFlow | _Seen] = {}
 
     def begin(self, send: Send, outgoing: Outgoing, *, translated: bool) -> AttemptFlow | None:
@@ -48,7 +48,7 @@ class Recorder:
         if self._policy is AttemptFlows.AUTO and send.attempt == 0 and not translated:
             self._shown[send.attempt] = _Seen(send, outgoing)
             return None
-        flow = self._shown[send.attempt] = AttemptFlow(self._client_flow, send, outgoing, self._body_limit)
+        flow = self._shown[send.attempt] = AttemptFlow(self._client_flow, send, outgoing, self.body_limit)
         return flow
 
     def head(self, attempt: int, status: int, headers: Headers) -> None:
@@ -83,7 +83,7 @@ class Recorder:
     def _made_afterwards(self, seen: _Seen, record: AttemptRecord) -> AttemptFlow | None:
         if record.verdict is None or not record.verdict.hop:
             return None
-        flow = AttemptFlow(self._client_flow, seen.send, seen.outgoing, self._body_limit)
+        flow = AttemptFlow(self._client_flow, seen.send, seen.outgoing, self.body_limit)
         if seen.answered is not None:
             flow.head(*seen.answered)
         for data in seen.pieces:

