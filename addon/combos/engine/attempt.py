@@ -86,10 +86,8 @@ class Attempt:
 
     def handle(self, event: AttemptEvent, now: Now) -> Step:
         """Take one event of this exchange before commitment; None when more is needed."""
-        if self._inspector is not None and isinstance(event, ChunkReceived):
-            self._listen(event.data, now.mono_ms)
-            if self.is_silent:
-                return self._broken(TransportFault.IDLE_TIMEOUT)
+        if self._inspector is not None and isinstance(event, ChunkReceived) and self._listen(event.data, now.mono_ms):
+            return self._broken(TransportFault.IDLE_TIMEOUT)
         return self._state(self, event, now)
 
     # -- after commitment
@@ -98,20 +96,22 @@ class Attempt:
         """Show relayed bytes to the inspector; True when the turn has to look: a terminal that is not
         settled, an answer that is not kept, or silence."""
         self._sink(data)
-        self._listen(data, now_ms)
-        if self.spoiled or self.is_silent:
+        if self._listen(data, now_ms) or self.spoiled:
             return True
         if self.settled:
             return self.voice is not None and not self.kept and self.voice.response is not None
         return self._inspector is not None and self._inspector.terminal is not None
 
-    def _listen(self, data: bytes, now_ms: int) -> None:
-        if self._silence is None:
-            return
+    def _listen(self, data: bytes, now_ms: int) -> bool:
+        """Hear the bytes of a stream; True when it has fallen silent."""
+        silence = self._silence
+        if silence is None:
+            return False
         if self._decoder is None:
-            self._silence.listen(data, now_ms)
+            silence.listen(data, now_ms)
         else:
-            self._silence.heard(now_ms)
+            silence.heard(now_ms)
+        return silence.is_over_limit
 
     @property
     def is_silent(self) -> bool:

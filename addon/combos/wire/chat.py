@@ -23,9 +23,9 @@ class ChatInspector(StreamInspector):
     def _matters(self, frame: bytes) -> bool:
         return (
             _FINISH.search(frame) is not None
-            or b'"error"' in frame
-            or b"event: error" in frame
-            or _DONE in frame
+            or frame.find(b'"error"') >= 0
+            or frame.find(b"event: error") >= 0
+            or frame.find(_DONE) >= 0
             or _USAGE.search(frame) is not None
         )
 

@@ -16,10 +16,10 @@ class GeminiInspector(StreamInspector):
 
     def _matters(self, frame: bytes) -> bool:
         return (
-            b'"finishReason"' in frame
-            or b'"usageMetadata"' in frame
-            or b'"error"' in frame
-            or b'"promptFeedback"' in frame
+            frame.find(b'"finishReason"') >= 0
+            or frame.find(b'"usageMetadata"') >= 0
+            or frame.find(b'"error"') >= 0
+            or frame.find(b'"promptFeedback"') >= 0
         )
 
     def _on_payload(self, name: str, payload: Payload) -> None:

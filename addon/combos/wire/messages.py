@@ -18,7 +18,9 @@ class MessagesInspector(StreamInspector):
     dialect = Dialect.MESSAGES
 
     def _matters(self, frame: bytes) -> bool:
-        return not frame.startswith(b"event: content_block_") and (b"message_" in frame or b"error" in frame)
+        if frame.startswith(b"event: content_block_"):
+            return False
+        return frame.find(b"message_") >= 0 or frame.find(b"error") >= 0
 
     def _on_payload(self, name: str, payload: Payload) -> None:
         kind = self._kind(name, payload)

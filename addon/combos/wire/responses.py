@@ -30,10 +30,10 @@ class ResponsesInspector(StreamInspector):
 
     def _matters(self, frame: bytes) -> bool:
         return (
-            b"response.completed" in frame
-            or b"response.incomplete" in frame
-            or b"response.failed" in frame
-            or b'"error"' in frame
+            frame.find(b"response.completed") >= 0
+            or frame.find(b"response.incomplete") >= 0
+            or frame.find(b"response.failed") >= 0
+            or frame.find(b'"error"') >= 0
         )
 
     def _on_payload(self, name: str, payload: Payload) -> None:

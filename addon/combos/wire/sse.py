@@ -36,7 +36,7 @@ class SseFramer:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that `data` completes."""
-        if self._after_cr or b"\r" in data:
+        if self._after_cr or data.find(b"\r") >= 0:
             data = self._unix_lines(data)
         if self._tail or self._overflow:
             start = max(len(self._tail) - 1, 0)
@@ -46,8 +46,11 @@ class SseFramer:
                 return []
             data = bytes(self._tail)
         frames = data.split(b"\n\n")
-        self._tail = bytearray(frames.pop())
-        return self._checked(frames)
+        if (tail := frames.pop()) or self._tail:
+            self._tail = bytearray(tail)
+        if self._first or self._overflow or len(data) > self._limit:
+            return self._checked(frames)
+        return [frame for frame in frames if frame]
 
     def flush(self) -> list[bytes]:
         """The last frame at the end of the stream, which needs no blank line."""
