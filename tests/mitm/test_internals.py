@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mitmproxy import exceptions
+from mitmproxy.addons.anticache import AntiCache
+from mitmproxy.addons.dumper import Dumper
+from mitmproxy.addons.savehar import SaveHar
+from mitmproxy.addons.stickyauth import StickyAuth
 from mitmproxy.http import Headers, HTTPFlow, Request, Response
 from mitmproxy.proxy.server import TimeoutWatchdog
-from mitmproxy.test import tflow
+from mitmproxy.test import taddons, tflow
 
 from combos.mitm.internals import (
     connection_handler,
+    is_switched_off,
     keep_client_open,
     made_flow,
     made_headers,
@@ -61,6 +66,27 @@ async def test_the_handler_of_a_client_is_found_by_its_id(start: Start) -> None:
         await client.head()
         assert found == proxy.handlers
         await body_of(client)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("anticache", (True, False)),
+        ("flow_detail", (0, 3)),
+        ("hardump", ("flows.har", "")),
+        ("stickyauth", ("~all", None)),
+    ],
+)
+def test_an_option_is_switched_off_when_it_is_empty(name: str, values: tuple[object, ...]) -> None:
+    with taddons.context(AntiCache(), Dumper(), SaveHar(), StickyAuth()) as context:
+        options = context.options
+        assert is_switched_off(name) is (not getattr(options, name))
+        for value in values:
+            options.update(**{name: value})
+            assert is_switched_off(name) is (not getattr(options, name))
+        options.reset()
+        assert is_switched_off(name) is (not getattr(options, name))
+        assert not is_switched_off("no_such_option")
 
 
 async def test_a_flow_can_be_killed_only_while_it_is_live(start: Start) -> None:
