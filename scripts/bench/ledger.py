@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from combos.admin.ledger import BATCH, append, open_for_writing, prune
+from combos.admin.ledger import BATCH
+from combos.admin.ledger_file import append, open_for_writing, prune
 from combos.admin.usage_query import Filters, reading
 from combos.admin.usage_view import Wanted, usage
 from combos.core.limits import LEDGER_BYTES_DEFAULT

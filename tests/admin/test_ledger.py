@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from combos.admin import ledger as module
-from combos.admin.ledger import Entry, Ledger, append, open_for_writing, prune
+from combos.admin import ledger_file
+from combos.admin.ledger import Entry, Ledger
+from combos.admin.ledger_file import Batch, open_for_writing
 from combos.admin.usage_query import Filters, WindowSums, count, reading, records
-from combos.admin.usage_record import usage_document
 from combos.admin.usage_sums import TURNS
-from combos.core.usage_windows import BUCKET_MS, Window
+from combos.core.usage_windows import Window
 from records import AT, attempt, registry, turn
 
 PRICES = registry()
@@ -79,12 +80,14 @@ def test_two_processes_write_into_one_file(path: Path) -> None:
 def test_handing_over_never_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held, go = threading.Event(), threading.Event()
 
-    def slow(connection: sqlite3.Connection, documents: list[dict[str, Any]]) -> None:
+    write = Batch.write
+
+    def slow(batch: Batch, connection: sqlite3.Connection) -> None:
         held.set()
         assert go.wait(10)
-        append(connection, documents)
+        write(batch, connection)
 
-    monkeypatch.setattr(module, "append", slow)
+    monkeypatch.setattr(Batch, "write", slow)
     monkeypatch.setattr(module, "WAITING_MAX", 3)
     ledger = Ledger(path, lambda: 2**30)
     ledger.add(entry("0"))
@@ -231,7 +234,7 @@ def test_what_cannot_be_written_waits_and_is_said_once(
 def test_a_lock_of_another_process_costs_no_record(
     path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BUSY_MS", 10)
+    monkeypatch.setattr(ledger_file, "_BUSY_MS", 10)
     monkeypatch.setattr(module, "RETRY_S", 0.0)
     other = open_for_writing(path)
     other.execute("BEGIN IMMEDIATE")
@@ -418,48 +421,6 @@ def test_a_ledger_of_a_newer_version_is_left_alone(path: Path) -> None:
     assert not list(path.parent.glob("*.broken-*"))
 
 
-def fill(connection: sqlite3.Connection, count: int) -> None:
-    rows = [usage_document(entry(str(n), AT + n * BUCKET_MS).record, PRICES, AT + n * BUCKET_MS) for n in range(count)]
-    for start in range(0, count, 100):
-        append(connection, rows[start : start + 100])
-
-
-def used(connection: sqlite3.Connection) -> int:
-    return module._used(connection)
-
-
-def test_at_its_size_the_oldest_records_go_and_their_sums_stay(path: Path) -> None:
-    connection = open_for_writing(path)
-    fill(connection, 400)
-    limit = used(connection) * 2 // 3
-    prune(connection, limit)
-    left = records(connection, 1_000)
-    assert used(connection) <= limit
-    assert 0 < len(left) < 400
-    assert left[0][1]["requestId"] == "399"
-    assert [row["requestId"] for _, row in left] == [str(n) for n in range(399, 399 - len(left), -1)]
-    connection.close()
-    assert requests(path) == 400
-    assert path.stat().st_size <= limit
-
-
-def test_in_the_end_the_oldest_sums_go_too(path: Path) -> None:
-    connection = open_for_writing(path)
-    fill(connection, 400)
-    prune(connection, used(connection) // 20)
-    assert count(connection) == 0
-    assert 0 <= requests(path) < 400
-    connection.close()
-
-
-def test_a_limit_that_nothing_can_meet_ends(path: Path) -> None:
-    connection = open_for_writing(path)
-    fill(connection, 20)
-    prune(connection, 1)
-    assert count(connection) == 0
-    connection.close()
-
-
 def test_the_writer_bounds_its_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CHECK_EVERY", 1)
     ledger = Ledger(path, lambda: 300_000)
@@ -471,18 +432,6 @@ def test_the_writer_bounds_its_file(path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ledger.lost == 0
     assert path.stat().st_size <= 400_000
     assert kept(path)[0] == "999"
-
-
-def test_a_transaction_that_fails_leaves_nothing_behind(path: Path) -> None:
-    connection = open_for_writing(path)
-    fine = usage_document(entry("fine").record, PRICES, AT)
-    with pytest.raises(sqlite3.Error):
-        append(connection, [fine, {**fine, "timestamp": AT, "requestId": None}])
-    assert count(connection) == 0
-    assert requests(path) == 0
-    append(connection, [fine])
-    assert requests(path) == 1
-    connection.close()
 
 
 def test_there_is_nothing_to_read_without_a_ledger(path: Path) -> None:
@@ -541,14 +490,3 @@ def test_several_processes_write_one_file(path: Path, limit: int) -> None:
     if limit == 2**30:
         assert len(set(kept(path))) == requests(path) == 1_200
     assert not list(path.parent.glob("*.broken-*"))
-
-
-def test_a_number_beyond_64_bits_is_kept_as_it_is(path: Path) -> None:
-    document = usage_document(turn(attempt(), id="large"), PRICES, AT)
-    document["attempts"][0]["cooldownMs"] = 2**70
-    connection = open_for_writing(path)
-    append(connection, [document])
-    connection.close()
-    with reading(path) as stored:
-        ((_, row),) = records(stored, 1)
-    assert row["attempts"][0]["cooldownMs"] == 2**70

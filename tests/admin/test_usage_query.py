@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from combos.admin import usage_sums
-from combos.admin.ledger import append, open_for_writing
+from combos.admin.ledger_file import append, open_for_writing
 from combos.admin.usage_query import Filters, WindowSums, reading, records
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_sums import DECISIONS, TABLES, TURNS, USES, Sums, contributions

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from combos.admin.ledger import append, open_for_writing
+from combos.admin.ledger_file import append, open_for_writing
 from combos.admin.usage_query import Filters, reading
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_view import Wanted, usage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from combos.admin.ledger import append, open_for_writing
+from combos.admin.ledger_file import append, open_for_writing
 from combos.admin.usage_record import usage_document
 from combos.cli.main import main
 from records import attempt, decision, registry, turn

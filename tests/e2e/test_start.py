@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from combos.admin.ledger import open_for_writing
+from combos.admin.ledger_file import open_for_writing
 from combos.admin.runtime_file import running_at
 from combos.admin.usage_query import reading, records
 from e2e.proxyprocess import ADDON, MITMDUMP, ProxyProcess, environment, mitmdump, process_with

@@ -76,7 +76,7 @@ _COUNTS = (
     "totalTokens",
 )  # fmt: skip
 _NO_COUNTS = [0] * len(_COUNTS)
-_TOGETHER = 500  # rows of one key that wait to be added up: columns are added up faster than rows
+_TOGETHER = 64  # rows of one key that wait to be added up: columns are added up faster than rows
 
 
 class Sums:
