@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from combos.wire.sse import CutFrame, SseEvent, SseFramer, parse_frame
+from combos.wire.sse import EVENT_STREAM, CutFrame, SseEvent, SseFramer, parse_frame
 
 
 def frames_of(data: bytes, cuts: list[int] | None = None, limit: int = 1 << 20) -> list[bytes]:
@@ -118,3 +118,19 @@ def test_work_is_linear(chunk: int) -> None:
         total += len(framer.feed(data[start : start + chunk]))
     assert total == 3001
     assert framer.copied <= 3 * len(data)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_one"),
+    [
+        (b"text/event-stream", True),
+        (b"Text/Event-Stream; charset=utf-8", True),
+        (b" text/event-stream ;x", True),
+        (b"text/event-streams", False),
+        (b"application/json; text/event-stream", False),
+        (b"text/event-stream x", False),
+        (b"", False),
+    ],
+)
+def test_the_content_type_of_a_stream(content_type: bytes, is_one: bool) -> None:
+    assert (EVENT_STREAM.match(content_type) is not None) is is_one

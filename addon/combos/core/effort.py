@@ -61,7 +61,7 @@ def policy_for(target: Target, combo: ComboConfig | None, *, native: bool) -> Ef
         ladder=target.ladder,
         default=combo.default_effort,
         forced=combo.default_effort_mode is DefaultEffortMode.FORCE,
-        adaptive=_is_adaptive(combo),
+        adaptive=combo.reasoning_effort_mode is ReasoningEffortMode.ADAPTIVE,
         renames=renames,
         clamps_top_only=native,
     )
@@ -70,10 +70,8 @@ def policy_for(target: Target, combo: ComboConfig | None, *, native: bool) -> Ef
 def has_say(target: Target, combo: ComboConfig | None) -> bool:
     """Whether the policy of a target can change a request: one whose ladder is unknown takes efforts as they come,
     unless the combo has it that unknown means none."""
-    return target.ladder is not None or _is_adaptive(combo)
-
-
-def _is_adaptive(combo: ComboConfig | None) -> bool:
+    if target.ladder is not None:
+        return True
     return combo is not None and combo.reasoning_effort_mode is ReasoningEffortMode.ADAPTIVE
 
 

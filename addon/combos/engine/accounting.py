@@ -44,17 +44,17 @@ class Accounting:
     def succeeded(self, attempt: Attempt, result: str, now: Now) -> None:
         """Record a turn that ended well."""
         attempt.record.result = result
-        if attempt.voice is None and attempt.response_id and self.request.facts.dialect is Dialect.RESPONSES:
-            self.state.note_response(attempt.response_id, attempt.pick.target, now)
-        self.keep(attempt, now)
+        if self.request.facts.dialect is Dialect.RESPONSES:  # no other goes on by an id
+            if attempt.voice is None and attempt.response_id:
+                self.state.note_response(attempt.response_id, attempt.pick.target, now)
+            self.keep(attempt, now)
         origin = attempt.pick.origin
         if self.counts and origin is not None:
             self.state.succeeded(origin, attempt.pick.target, self.request.lane_key, now)
 
     def keep(self, attempt: Attempt, now: Now) -> None:
         """Keep the answer for a request that goes on from it, as soon as the client has been told how it ended."""
-        if self.request.facts.dialect is Dialect.RESPONSES:  # no other goes on by an id
-            replay.keep(self.request, attempt, self.state, now)
+        replay.keep(self.request, attempt, self.state, now)
 
     def completed(self, attempt: Attempt, now: Now) -> None:
         """Remember a completed turn for a later compaction on the same lane."""

@@ -29,6 +29,7 @@ from combos.wire.dialect import FailureTerminal, StreamInspector, SuccessTermina
 from combos.wire.envelope import failure_facts, stream_failure_facts
 from combos.wire.errors import stream_tail
 from combos.wire.fields import Fields
+from combos.wire.sse import EVENT_STREAM
 from combos.wire.whole import WholeAnswer
 
 type AttemptEvent = HeadReceived | ChunkReceived | Ended | Failed
@@ -239,10 +240,10 @@ class Attempt:
             self._sink = _ignore
 
     def _is_stream(self) -> bool:
-        content_type = self.fields.get(b"content-type")
+        content_type = self.fields.first.get(b"content-type")
         if content_type is None:
             return self._inspects and self._request.facts.stream
-        return content_type.partition(";")[0].strip().lower() == "text/event-stream"
+        return EVENT_STREAM.match(content_type) is not None
 
     def _reading_error(self, event: AttemptEvent, _now: Now) -> Step:
         match event:

@@ -17,7 +17,7 @@ from combos.core.effort import (
     policy_for,
 )
 from combos.core.facts import Dialect
-from combos.core.registry import Provider, Target, UnknownCombo, is_canonical_chatgpt
+from combos.core.registry import Provider, Target, UnknownCombo
 from combos.engine.billing_header import without_billing_header
 from combos.engine.gemini_effort import gemini_effort
 from combos.engine.request import TurnRequest
@@ -26,6 +26,7 @@ from combos.wire.request import RequestFacts
 from combos.wire.translate import TargetProfile, scrub
 
 PASSTHROUGH = "internal_chat_message_metadata_passthrough"
+_PASSTHROUGH = PASSTHROUGH.encode()
 # Hosts that take the private member of Codex's input items; others reject members they do not know.
 _PASSTHROUGH_BASES = ("https://api.openai.com/", "https://chatgpt.com/")
 
@@ -42,7 +43,7 @@ _OURS = ("cmb1.", "Y21iMS", "combos-summary:")
 def body_changes(request: TurnRequest, pick: Pick, provider: Provider, *, crossing: bool) -> Changes:
     """The changes for the picked target; `crossing`: the body will be translated."""
     facts = request.facts
-    native = is_canonical_chatgpt(provider)
+    native = provider.is_chatgpt
     document, variant = _with_variant(request)
     if pick.choice is not None:
         # The decision stands for what the caller, a suffix of the model id and the combo's defaults would ask for.
@@ -160,7 +161,7 @@ def _within(turns: object, field: str) -> Iterator[Mapping[str, object]]:
 
 def must_strip(facts: RequestFacts, provider: Provider) -> bool:
     """Whether Codex's private member is in the body and this provider would not take it."""
-    if facts.dialect is not Dialect.RESPONSES or PASSTHROUGH.encode() not in facts.body:
+    if facts.dialect is not Dialect.RESPONSES or facts.body.find(_PASSTHROUGH) < 0:
         return False
     return not f"{provider.base}/".startswith(_PASSTHROUGH_BASES)
 

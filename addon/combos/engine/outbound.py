@@ -95,7 +95,7 @@ def _headers(
         client_dialect=request.facts.dialect,
         model=target.model,
         configured=config.headers,
-        keep_turn_state=state.has_issuers and _is_issuer(request, target, state, now),
+        keep_turn_state=wire_headers.TURN_STATE in request.fields.first and _is_issuer(request, target, state, now),
         # Only targets in private networks can lead back here by way of another proxy; vendors need not know of it.
         mark=request.mark.encode() if config.allow_private_network else b"",
     )

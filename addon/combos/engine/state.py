@@ -148,11 +148,6 @@ class EngineState:
         """Remember who issued an `x-codex-turn-state` value."""
         self._issuers.put(_digest(value), target.key, now.mono_ms)
 
-    @property
-    def has_issuers(self) -> bool:
-        """Whether any `x-codex-turn-state` value is remembered."""
-        return len(self._issuers) > 0
-
     def issued_by(self, value: str, target: Target, now: Now) -> bool:
         """Whether `target` issued this `x-codex-turn-state` value."""
         return self._issuers.get(_digest(value), now.mono_ms) == target.key

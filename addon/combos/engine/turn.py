@@ -33,6 +33,13 @@ from combos.wire.terminal import FailureTerminal, SuccessTerminal
 class Turn:
     """The machine of one request. Feed `handle` one event after another, `Started` first, never concurrently."""
 
+    # What most turns never come to.
+    _last: tuple[Attempt, Given] | None = None
+    _waits = 0
+    _asked = False
+    _deciding = False
+    _given_as: Outcome | None = None
+
     def __init__(
         self, request: TurnRequest, state: EngineState, options: TurnOptions, budget: SendBudget | None = None
     ) -> None:
@@ -56,12 +63,7 @@ class Turn:
         self._client = Delivery(request, record)
         self._accounts = Accounting(request, state, combo is not None and not auxiliary)
         self._tried: set[str] = set()
-        self._last: tuple[Attempt, Given] | None = None
         self._timers: dict[int, Callable[[Now], None]] = {}
-        self._waits = 0
-        self._asked = False
-        self._deciding = False
-        self._given_as: Outcome | None = None
 
     def handle(self, event: Event, now: Now) -> list[Command]:
         """Take one event; gives the commands to carry out, in order. After `Finish` every event is ignored."""
@@ -130,7 +132,7 @@ class Turn:
         if refusal is not None:
             self._client.refuse(refusal, Outcome.REFUSED, now)
         elif self._selector is not None:
-            self._select(frozenset(), SendKind.FIRST, now)
+            self._select((), SendKind.FIRST, now)
         elif isinstance(self._request.route, DirectRoute):
             self._start_direct(self._request.route, now)
 
@@ -173,12 +175,10 @@ class Turn:
 
     def _select(self, tried: Collection[str], kind: SendKind, now: Now) -> None:
         selector = self._selector
-        if selector is None:
-            return
-        pick = selector.first(tried, now)
+        pick = None if selector is None else selector.first(tried, now)
         if pick is not None:
             self._chosen(pick, kind, now)
-        else:
+        elif selector is not None:
             self._advance(selector.select(tried, now), kind, None, now)
 
     def _advance(self, selection: Selection, kind: SendKind, woken: Now | None, now: Now) -> None:
@@ -197,7 +197,8 @@ class Turn:
             return
         denial = None if pick is None else self._budget.reserve(kind)
         if pick is not None and denial is None:
-            self._close_refused(now)
+            if self._last is not None:
+                self._close_refused(now)
             self._send(pick, kind, now)
             return
         if denial is not None:
@@ -243,10 +244,9 @@ class Turn:
 
     def _send(self, pick: Pick, kind: SendKind, now: Now) -> None:
         target = pick.target
-        record = AttemptRecord(
-            len(self.record.attempts), target.provider_name, target.model, now.mono_ms, dialect=target.dialect
-        )
-        words = self._speech.words(pick, record.ordinal, now)
+        ordinal = len(self.record.attempts)
+        record = AttemptRecord(ordinal, target.provider_name, target.model, now.mono_ms, dialect=target.dialect)
+        words = self._speech.words(pick, ordinal, now)
         record.dropped = words.dropped
         request = outbound_request(self._request, target, words, self._state, now)
         timeouts = timeouts_for(request.provider, self._options)
@@ -261,9 +261,9 @@ class Turn:
             voice=voice,
         )
         self.record.attempts.append(record)
-        self._client.flying[record.ordinal] = attempt
+        self._client.flying[ordinal] = attempt
         self._tried.add(target.key)
-        self._client.out.append(Send(record.ordinal, target, request, timeouts, has_sibling(pick, self._tried)))
+        self._client.out.append(Send(ordinal, target, request, timeouts, has_sibling(pick, self._tried)))
         self._arm(attempt, kind)
 
     # -- opt-in timers
@@ -333,7 +333,7 @@ class Turn:
         elif len(self._client.flying) > 1:
             self._close_refused(now)
         elif recorded and self._may_retry(attempt):
-            self._select(frozenset(), SendKind.RETRY, now)
+            self._select((), SendKind.RETRY, now)
         else:
             self._select(self._tried, SendKind.HOP, now)
 

@@ -86,6 +86,7 @@ _RARELY_SENT = _NEVER_SENT | _CREDENTIALS | {TURN_STATE}
 _NEVER_GIVEN = _HOP_BY_HOP | _HOST_BOUND | _LEADS_AWAY
 _RARELY_GIVEN = _NEVER_GIVEN | {b"content-length"}
 
+# What a request has that brings no such field of its own.
 _DEFAULTS: Headers = ((b"content-type", b"application/json"), (b"accept-encoding", b"identity"))
 _MESSAGES_DEFAULTS: Headers = (*_DEFAULTS, (b"anthropic-version", ANTHROPIC_VERSION.encode()))
 
@@ -162,7 +163,8 @@ def request_headers(
         present.add(key)
         kept.append(field if key != _ROUTING_HINT else _with_hint(field, model))
     kept += extra
-    kept += [field for field in _defaults(dialect) if field[0] not in present]
+    defaults = _MESSAGES_DEFAULTS if dialect is Dialect.MESSAGES else _DEFAULTS
+    kept += [field for field in defaults if field[0] not in present]
     if mark:
         kept = [*kept, (LOOP_HEADER, mark)] if LOOP_HEADER not in present else _marked(kept, mark)
     return tuple(kept)
@@ -234,8 +236,3 @@ def _with_hint(field: Field, model: str) -> Field:
     """Codex repeats the model in a field of its own; it must name the model that is asked now."""
     name, value = field
     return (name, b"model=" + pair("model", model)[1]) if value.startswith(b"model=") else field
-
-
-def _defaults(dialect: Dialect) -> Headers:
-    """What a request has that brings no such field of its own."""
-    return _MESSAGES_DEFAULTS if dialect is Dialect.MESSAGES else _DEFAULTS

@@ -8,7 +8,7 @@ import re
 
 import orjson
 
-_NAMES = (b'"openai-model"', b'"OpenAI-Model"')
+_NAME, _OTHER_NAME = b'"openai-model"', b'"OpenAI-Model"'
 # Quotes inside a JSON string are escaped, so text about such a header does not match.
 _MEMBER = re.compile(rb'((?:"openai-model"|"OpenAI-Model")\s*:\s*)"(?:[^"\\]|\\.)*"')
 
@@ -19,7 +19,7 @@ def with_requested_model(data: bytes, model: str) -> bytes:
     A name that lies across two pieces of a stream is not found: what follows from that is a wrong notice, no wrong
     answer.
     """
-    if not any(name in data for name in _NAMES):
+    if data.find(_NAME) < 0 and data.find(_OTHER_NAME) < 0:
         return data
     value = orjson.dumps(model)
     return _MEMBER.sub(lambda found: found[1] + value, data)

@@ -1,7 +1,11 @@
 """Cuts a byte stream into server-sent events. Knows lines, fields and frames; refuses to know what an event means."""
 
+import re
+
 from combos.core.values import dataclass
 
+# The content type of such a stream, with or without parameters.
+EVENT_STREAM = re.compile(rb"\s*text/event-stream\s*(?:;|\Z)", re.IGNORECASE)
 # A frame of which more than this has come is cut: eight times what a long final event of a text turn takes.
 MAX_FRAME_BYTES = 8 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"

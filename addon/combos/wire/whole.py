@@ -95,8 +95,10 @@ def _chat(document: Payload) -> WholeAnswer:
     choices: list[Payload] = [choice for choice in as_list(document.get("choices")) if isinstance(choice, dict)]
     empty, reason = True, ""
     for choice in choices:
-        empty = empty and not _has_output(choice.get("message"))
-        reason = reason or as_text(choice.get("finish_reason"))
+        if empty:
+            empty = not _has_output(choice.get("message"))
+        if not reason:
+            reason = as_text(choice.get("finish_reason"))
     error = chat_error(document, choices) if empty else None
     terminal: Terminal
     if error is not None:
