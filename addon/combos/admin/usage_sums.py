@@ -109,15 +109,15 @@ def _summed(rows: list[Row]) -> Row:
 
 
 def contributions(document: Document) -> Iterator[tuple[Table, Row, Row]]:
-    """What a record adds: table, key, values in the order of the columns."""
+    """What a record adds: table, key, values in the order of the columns. Truth is a one."""
     at = int(document["timestamp"])
     bucket = at - at % BUCKET_MS
     combo, surface = document["combo"] or "", document["inboundProtocol"] or ""
     attempts, decision = document["attempts"], document.get("jevDecision")
-    hops = max(0, len(attempts) - 1)
+    hops = len(attempts) - 1 if attempts else 0
     waited, sends = sum(document["waitsMs"]), document["spend"]["sends"]
     of_turn = (bucket, combo, surface, document["outcome"] or "")
-    yield TURNS, of_turn, (1, document["durationMs"] or 0, waited, hops, int(hops > 0), sends)
+    yield TURNS, of_turn, (1, document["durationMs"] or 0, waited, hops, hops > 0, sends)
     decided = int(decision is not None)
     for attempt in attempts:
         yield USES, (bucket, combo, surface, attempt["provider"], attempt["model"], decided), _use(attempt)
@@ -131,14 +131,14 @@ def _use(attempt: Document) -> Row:
     return (
         1,
         attempt["sendCount"],
-        int(attempt["served"]),
-        int(attempt["rule"] is not None),
-        int(usage is not None),
+        attempt["served"],
+        attempt["rule"] is not None,
+        usage is not None,
         *counts,
         0 if cost is None else round(cost * NANO),
-        int(cost is not None),
+        cost is not None,
         first or 0,
-        int(first is not None),
+        first is not None,
     )
 
 
@@ -162,13 +162,13 @@ def _decision(bucket: int, document: Document, decision: Document) -> tuple[Tabl
             1,
             decision["latencyMs"],
             confidence or 0,
-            int(confidence is not None),
+            confidence is not None,
             probability or 0,
-            int(probability is not None),
-            int(usage is not None),
+            probability is not None,
+            usage is not None,
             usage["inputTokens"] if usage else 0,
             usage["outputTokens"] if usage else 0,
-            int(200 <= status < 400),
-            int(changed),
+            200 <= status < 400,
+            changed,
         ),
     )
