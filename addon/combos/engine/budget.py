@@ -35,16 +35,17 @@ class SendBudget:
     """The budget of a request with `targets` declared targets: with h = targets - 1, in all 3 + h + 1 sends, of which
     the last is a reserve that only a hop or a replay of changed credentials may take; max(1, h) target changes."""
 
+    used = 0
+    changed = 0
+    recovered = 0
+    _visited = 0
+
     def __init__(self, targets: int) -> None:
         hops = targets - 1
         self._targets = targets
         self.base = base = _PER_TARGET + hops
         self.total = base + _FINAL_RECOVERY
         self.changes = hops if hops > 1 else 1
-        self.used = 0
-        self.changed = 0
-        self.recovered = 0
-        self._visited = 0
         self._used_before = -_PER_TARGET  # nothing can be repeated that was not sent
 
     def reserve(self, kind: SendKind, *, replay_safe: bool = True) -> Denial | None:

@@ -18,7 +18,7 @@ from combos.upstream.selfloop import OwnAddresses
 from combos.wire.bodies import BodyError, BodyErrorKind, decode
 from combos.wire.catalog_anthropic import decode_claude_id
 from combos.wire.fields import Fields
-from combos.wire.request import Peeked, RequestFacts, path_model, peek_model, read_model, request_facts, surface_of
+from combos.wire.request import Peeked, RequestFacts, facts_at, path_model, peek_model, read_model, surface_of
 
 _LONGEST_MODEL = 2_048
 """Of the ids in use, the names of cloud resources are the longest: 2048 characters."""
@@ -96,11 +96,12 @@ def recognise(
     try:
         body = _decoded_body(flow, fields, registry.config.max_inbound_body_bytes)
         named = _named(place[1], path, body, base_url=base_url)
-        route = None if named.model is None else _route(registry, named.model) or recall(path, fields, body)
+        model = named.model
+        route = None if model is None else _route(registry, model) or recall(path, fields, body)
         if not base_url and (route is None or (isinstance(route, DirectRoute) and _names_its_own(flow, registry))):
             return None
         _check_head(fields)
-        facts = request_facts(path, body, named)
+        facts = facts_at(place, path, body, named)
         route = route or registry.resolve_bare(facts.model)
     except ProxyError as error:
         return Refusal(error, place[0]) if base_url else None

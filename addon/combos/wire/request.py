@@ -40,6 +40,7 @@ _LOGINS = frozenset(
     }
 )  # fmt: skip
 _LANE = frozenset({b"x-codex-parent-thread-id", b"thread-id", b"session_id", b"session-id"})
+_SESSION = b"x-claude-code-session-id"
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -131,8 +132,14 @@ def request_facts(path: str, body: bytes, peeked: Peeked = _NOTHING) -> RequestF
     place = surface_of(path)
     if place is None:
         raise bad_request("This path takes no requests for a model")
-    document = peeked.document if isinstance(peeked.document, dict) else _object(body)
+    return facts_at(place, path, body, peeked)
+
+
+def facts_at(place: tuple[Dialect, Surface], path: str, body: bytes, peeked: Peeked) -> RequestFacts:
+    """As `request_facts`, of a request whose dialect and surface are known by `surface_of`."""
     dialect, surface = place
+    read = peeked.document
+    document = read if isinstance(read, dict) else _object(body)
     bare_path, _, query = path.partition("?")
     query = _query(query) if query else ""
     if surface is Surface.GENERATE:
@@ -242,10 +249,10 @@ def has_unreadable_task(facts: RequestFacts) -> bool:
 
 def compaction_trigger(facts: RequestFacts) -> bool:
     """Whether the client marked the request as a compaction, by its endpoint or by an input item."""
-    if facts.surface is Surface.COMPACT:
-        return True
+    if facts.surface is not Surface.RESPONSES:
+        return facts.surface is Surface.COMPACT
     items = facts.document.get("input")
-    if facts.surface is not Surface.RESPONSES or not isinstance(items, list):
+    if not isinstance(items, list):
         return False
     return any(isinstance(item, dict) and item.get("type") == "compaction_trigger" for item in items)
 
@@ -266,7 +273,7 @@ def parent_thread(fields: Fields) -> str | None:
 
 def conversation(fields: Fields) -> str | None:
     """The conversation that Claude Code's header fields name, for clients without a lane; None when they name none."""
-    session = _digest(fields, b"x-claude-code-session-id")
+    session = _digest(fields, _SESSION) if _SESSION in fields.first else None
     if session is None:
         return None
     agent = _digest(fields, b"x-claude-code-agent-id")
