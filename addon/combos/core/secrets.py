@@ -42,7 +42,7 @@ class MissingSecret:
 
 def variable_of(text: str) -> str | None:
     """The variable a reference names; None for any other text."""
-    match = _VARIABLE.fullmatch(text)
+    match = _VARIABLE.fullmatch(text) if text.startswith("$") else None
     return (match[1] or match[2]) if match else None
 
 
@@ -73,7 +73,7 @@ def resolve_secret(
     if variable is not None:
         found = environ.get(variable)
         return Secret(found, variable) if found else MissingSecret(variable)
-    if _KEYCHAIN.fullmatch(text):
+    if text.startswith("keychain:") and _KEYCHAIN.fullmatch(text):
         found = keychain(text.removeprefix("keychain:")) if keychain else None
         return Secret(found, text) if found else MissingSecret(text)
     return MissingSecret("") if secret_fault(text) else Secret(text)

@@ -42,11 +42,12 @@ class Client:
 
     def unusable(self, provider: Provider) -> str | None:
         """Why the provider cannot be called for this client: `no_credentials`, `self_loop`; None when it can."""
-        return self._service.unusable(provider, may_forward=_takes(provider) and self._may_forward(provider))
+        may_forward = provider.config.auth_mode is AuthMode.FORWARD and self._may_forward(provider)
+        return self._service.unusable(provider, may_forward=may_forward)
 
     def credentials(self, provider: Provider) -> Headers:
         """The secret headers for the provider, of its own or forwarded from the client."""
-        if _takes(provider) and self._may_forward(provider):
+        if provider.config.auth_mode is AuthMode.FORWARD and self._may_forward(provider):
             return self._service.forwarded_credentials(provider, self._headers)
         return self._service.own_credentials(provider)
 
@@ -69,8 +70,3 @@ class Client:
                 self._flow, self.registry
             )
         return self._known
-
-
-def _takes(provider: Provider) -> bool:
-    """Whether the provider is called with the caller's own login."""
-    return provider.config.auth_mode is AuthMode.FORWARD

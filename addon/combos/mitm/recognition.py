@@ -68,16 +68,16 @@ def is_responses_upgrade(flow: HTTPFlow) -> bool:
 
 def turn_surface(flow: HTTPFlow) -> Dialect | None:
     """The dialect of a request that may be for a turn, judged by method and path alone."""
-    place = _turn_place(flow)
+    place = _turn_place(flow, flow.request.path)
     return None if place is None else place[0]
 
 
-def _turn_place(flow: HTTPFlow) -> tuple[Dialect, Surface] | None:
+def _turn_place(flow: HTTPFlow, path: str) -> tuple[Dialect, Surface] | None:
     """Dialect and surface of a request that may be for a turn; lists of models are served elsewhere."""
     # The raw value: `method` decodes and folds it anew whenever it is asked for.
     if flow.request.data.method.upper() != b"POST":
         return None
-    place = surface_of(flow.request.path)
+    place = surface_of(path)
     return None if place is None or place[1] is Surface.MODELS else place
 
 
@@ -89,10 +89,10 @@ def recognise(
     `recall` knows where a compaction with a bare model name goes on. A body that cannot be read is refused on the
     proxy's own address only: towards another host it is that host's business to say what is wrong with it.
     """
-    place = _turn_place(flow)
+    path = flow.request.path
+    place = _turn_place(flow, path)
     if place is None:
         return None
-    path = flow.request.path
     try:
         body = _decoded_body(flow, fields, registry.config.max_inbound_body_bytes)
         named = _named(place[1], path, body, base_url=base_url)
