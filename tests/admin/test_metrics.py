@@ -101,6 +101,14 @@ def test_requests_that_wait_to_be_counted_have_an_end_and_a_look_counts_them() -
     assert f'combos_requests_total{{combo="main",outcome="success"}} {500.0}' in metrics.scrape().decode()
 
 
+def test_nothing_waits_longer_than_its_configuration() -> None:
+    metrics = Metrics()
+    metrics.turn(turn(), PRICES)
+    metrics.configuration(Change.LOADED, Now(0, AT))
+    assert metrics._finished == []
+    assert value(metrics, "combos_requests_total", combo="main", outcome="success") == 1
+
+
 def test_one_that_cannot_be_counted_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
     for record in (turn(), None, turn()):

@@ -116,6 +116,7 @@ class Metrics:
 
     def configuration(self, change: Change, now: Now) -> None:
         """The file was looked at and something came of it."""
+        self._count()  # what waits holds on to the registry before
         is_good = change is Change.LOADED
         self._reload.set(int(is_good))
         if is_good:
