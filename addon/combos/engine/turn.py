@@ -67,26 +67,28 @@ class Turn:
 
     def handle(self, event: Event, now: Now) -> list[Command]:
         """Take one event; gives the commands to carry out, in order. After `Finish` every event is ignored."""
-        owner = self._client.owner
+        client = self._client
+        owner = client.owner
         if owner is not None and type(event) is ChunkReceived:
             if event.attempt != owner.ordinal:
                 return []
             looks = owner.feed(event.data, now.mono_ms)
-            data = self._client.as_asked(event.data) if owner.voice is None else owner.said
+            data = client.as_asked(event.data) if owner.voice is None else owner.said
             if looks:
                 return self._looked_at(owner, data, now)
             return [Relay(data)] if data else []
-        if self._client.finished:
+        if client.finished:
             return []
-        if isinstance(event, OF_ATTEMPT):
-            attempt = self._client.flying.get(event.attempt)
-            if attempt is not None:
-                self._on_attempt(attempt, event, now)
-        else:
+        if not isinstance(event, OF_ATTEMPT):
             self._dispatch(event, now)
-        if self._client.finished:
+        elif (attempt := client.flying.get(event.attempt)) is not None:
+            if attempt is owner:
+                self._owner_ended(attempt, event, now)
+            elif (step := attempt.handle(event, now)) is not None:
+                self._step(attempt, step, now)
+        if client.finished:
             self._timers.clear()  # they refer back to the turn
-        return self._client.take()
+        return client.take()
 
     def charge(self, attempt: int) -> Denial | None:
         """Charge one further send of an attempt that is under way, with another credential; or say why not."""
@@ -144,21 +146,16 @@ class Turn:
         self.record.reason = reason
         self._client.refuse(gates.direct_refusal(self._speech, route.target, reason, now), Outcome.REFUSED, now)
 
-    def _on_attempt(self, attempt: Attempt, event: AttemptEvent, now: Now) -> None:
-        if attempt is self._client.owner:
-            self._owner_ended(attempt, event, now)
-            return
-        match attempt.handle(event, now):
-            case None:
-                pass
-            case Answered() as answered:
-                self._answered(attempt, answered, now)
-            case Ready() as ready:
-                self._commit(attempt, ready, now)
-            case Refused() as refused:
-                self._refused(attempt, refused, now)
-            case Limit() as limit:
-                self._client.out.append(limit)
+    def _step(self, attempt: Attempt, step: Answered | Ready | Refused | Limit, now: Now) -> None:
+        match step:
+            case Answered():
+                self._answered(attempt, step, now)
+            case Ready():
+                self._commit(attempt, step, now)
+            case Refused():
+                self._refused(attempt, step, now)
+            case Limit():
+                self._client.out.append(step)
 
     def _client_gone(self, now: Now) -> None:
         owner = self._client.owner

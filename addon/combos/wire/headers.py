@@ -151,18 +151,17 @@ def request_headers(
     if keep_credentials or keep_turn_state:
         dropped = _NEVER_SENT | (set() if keep_credentials else _CREDENTIALS)
         dropped |= set() if keep_turn_state else {TURN_STATE}
-    extra = [pair(name, value) for name, value in configured.items()]
-    present = {name.lower() for name, _ in extra}
-    if present:
-        dropped |= present
-    is_crossing = dialect is not client_dialect
-    kept = []
-    for key, field in _sound(client, dropped):
-        if is_crossing and _is_client_only(key):
-            continue
-        present.add(key)
-        kept.append(field if key != _ROUTING_HINT else _with_hint(field, model))
+    extra = [pair(name, value) for name, value in configured.items()] if configured else []
+    if extra:
+        dropped = dropped.union([name.lower() for name, _ in extra])
+    sound = _sound(client, dropped)
+    if dialect is not client_dialect:
+        sound = [(key, field) for key, field in sound if not _is_client_only(key)]
+    kept = [field if key != _ROUTING_HINT else _with_hint(field, model) for key, field in sound]
     kept += extra
+    present = {key for key, _ in sound}
+    if extra:
+        present.update([name.lower() for name, _ in extra])
     defaults = _MESSAGES_DEFAULTS if dialect is Dialect.MESSAGES else _DEFAULTS
     kept += [field for field in defaults if field[0] not in present]
     if mark:

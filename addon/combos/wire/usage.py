@@ -11,7 +11,7 @@ TOTAL = "total_tokens"
 COUNT_MAX = 10**12
 """More tokens than any request has: a larger count is a fault of the target, and its sums would not fit 64 bits."""
 
-# Rows: flat name, member of the dialect, and a member within that where there is one. The first that holds a count is
+# Rows: flat name, member of the dialect, and a member within that where there is one. The last that holds a count is
 # taken.
 _RESPONSES = (
     (INPUT, "input_tokens", None),
@@ -25,8 +25,8 @@ _CHAT = (
     (INPUT, "prompt_tokens", None),
     (OUTPUT, "completion_tokens", None),
     (TOTAL, "total_tokens", None),
-    (CACHED, "prompt_tokens_details", "cached_tokens"),
     (CACHED, "prompt_cache_hit_tokens", None),
+    (CACHED, "prompt_tokens_details", "cached_tokens"),
     (CACHE_CREATION, "prompt_tokens_details", "cache_write_tokens"),
     (REASONING, "completion_tokens_details", "reasoning_tokens"),
 )
@@ -64,10 +64,12 @@ def flat_usage(dialect: Dialect, usage: object) -> dict[str, int] | None:
     flat: dict[str, int] = {}
     for name, member, inner in _ROWS[dialect]:
         count = usage.get(member)
+        if count is None:
+            continue
         if inner is not None:
             count = count.get(inner) if type(count) is dict else None
         if type(count) is int and 0 <= count <= COUNT_MAX:  # a bool is no count
-            flat.setdefault(name, count)
+            flat[name] = count
     return flat or None
 
 

@@ -92,14 +92,13 @@ def _responses(document: Payload) -> WholeAnswer:
 
 
 def _chat(document: Payload) -> WholeAnswer:
-    choices: list[Payload] = [choice for choice in as_list(document.get("choices")) if isinstance(choice, dict)]
+    choices = as_list(document.get("choices"))
     empty, reason = True, ""
     for choice in choices:
-        if empty:
-            empty = not _has_output(choice.get("message"))
-        if not reason:
-            reason = as_text(choice.get("finish_reason"))
-    error = chat_error(document, choices) if empty else None
+        if isinstance(choice, dict):
+            empty = empty and not _has_output(choice.get("message"))
+            reason = reason or as_text(choice.get("finish_reason"))
+    error = chat_error(document, [as_mapping(choice) for choice in choices]) if empty else None
     terminal: Terminal
     if error is not None:
         terminal = FailureTerminal(Dialect.CHAT, "error", error)
