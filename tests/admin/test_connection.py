@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from aiohttp import web
+from aiohttp.http import HttpRequestParser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from admin.test_entrance import Echo, listening
 from combos.admin.asked import Request
 from combos.admin.auth import Gate
 from combos.admin.client_wire import ClientWire
-from combos.admin.connection import Connection, admit
+from combos.admin.connection import Connection, admit, is_known
 from combos.admin.entrance import Entrance
 from combos.core.limits import INBOUND_HEAD_MAX, INBOUND_HEAD_S
 from rawclient import request_bytes, talk
@@ -133,6 +134,32 @@ def pieces(draw: st.DrawFn) -> list[bytes]:
 @given(pieces())
 async def test_both_ways_answer_the_same(pieces: list[bytes]) -> None:
     assert await said(pieces, short=True) == await said(pieces, short=False)
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_another_version_of_the_http_server_has_no_short_way(short: bool) -> None:
+    class Older:
+        pass
+
+    assert is_known(web.RequestHandler, HttpRequestParser if short else Older) is short
+    assert not is_known(Older, HttpRequestParser)
+
+
+async def test_the_short_way_is_taken_where_it_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    long: list[str] = []
+    handle = Entrance.handle
+
+    async def noting(entrance: Entrance, request: web.BaseRequest) -> web.StreamResponse:
+        long.append(request.raw_path)
+        return await handle(entrance, request)
+
+    monkeypatch.setattr(Entrance, "handle", noting)
+    head = b"GET %b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    answers, _ = await said(
+        [POST, POST[:50], POST[50:], *(head % path for path in (b"/v1/a?b", b"/x", b"/v1/c"))], short=True
+    )
+    assert answers.count(b"HTTP/1.1 200") == 5
+    assert long == ["/x", "/v1/c"]
 
 
 async def test_requests_in_any_pieces_are_answered_in_order() -> None:

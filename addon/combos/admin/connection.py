@@ -8,19 +8,27 @@ its connection.
 
 Relied upon, of `RequestHandler`: `start` is run as a task for every connection, which `connection_lost` cancels;
 `_messages` holds heads and bodies in the order of their coming; `_waiter` is waited for by who has nothing to do; the
-flags and timers that are looked at and set here mean the same to its `start`.
+flags and timers that are looked at and set here mean the same to its `start`. A version of the HTTP server that does
+not have all of them has no short way.
 """
 
 import asyncio
 from typing import Any, Protocol, cast
 
 from aiohttp import web
-from aiohttp.http import RawRequestMessage, StreamWriter
+from aiohttp.http import HttpRequestParser, RawRequestMessage, StreamWriter
 from aiohttp.streams import StreamReader
 
 from combos.admin.asked import Asked, Request
 from combos.admin.unreadable import Unreadable
 from combos.core.limits import INBOUND_HEAD_S
+
+_OF_THE_HANDLER = (
+    "_buffer_paused", "_close", "_force_close", "_handler_waiter", "_keepalive_handle", "_keepalive_timeout",
+    "_lingering_time", "_messages", "_msg_queue_resume_size", "_next_keepalive_close_time", "_parser",
+    "_process_keepalive", "_reading_paused", "_request_in_progress", "_resume_reading_if_drained", "_task_handler",
+    "_waiter",
+)  # fmt: skip
 
 
 class Entrance(Protocol):
@@ -39,48 +47,31 @@ def admit(server: web.Server, entrance: Entrance | None) -> None:
     Relied upon: `Server` has no slots, and is called for every connection with what it keeps in `_loop` and `_kwargs`.
     """
     server.__class__ = _Server
-    cast("_Server", server).entrance = entrance
+    cast("_Server", server).entrance = entrance if is_known(web.RequestHandler, HttpRequestParser) else None
+
+
+def is_known(handler: type, parser: type) -> bool:
+    """Whether these are the classes of a version of the HTTP server that the short way is made for."""
+    return all(hasattr(handler, name) for name in _OF_THE_HANDLER) and hasattr(parser, "message_consumed")
 
 
 class _Server(web.Server):
     entrance: Entrance | None
 
     def __call__(self) -> web.RequestHandler:
+        if self.entrance is None:
+            return TimedConnection(self, loop=self._loop, **self._kwargs)
         return Connection(self, self.entrance, loop=self._loop, **self._kwargs)
 
 
-class Connection(Unreadable):
-    """One connection. A head that is not complete in time closes it."""
+class TimedConnection(Unreadable):
+    """A connection that is closed when a head is not complete in time."""
 
-    __slots__ = ("_entrance", "_head_timer", "_is_whole")
+    __slots__ = ("_head_timer",)
 
-    def __init__(self, server: web.Server, entrance: Entrance | None, **options: Any) -> None:
+    def __init__(self, server: web.Server, **options: Any) -> None:
         super().__init__(server, **options)
-        self._entrance = entrance
         self._head_timer: asyncio.TimerHandle | None = None
-        self._is_whole = False  # the body of the request that is being answered has been read from the socket
-
-    async def start(self) -> None:
-        """Answer what comes, until the connection is closed."""
-        while not self._force_close:
-            if not self._messages:
-                try:
-                    self._waiter = self._loop.create_future()
-                    await self._waiter
-                finally:
-                    self._waiter = None
-            head, content = self._messages[0]
-            if not isinstance(head, RawRequestMessage) or head.upgrade or not self._is_for_models(head):
-                return await super().start()
-            self._messages.popleft()
-            if not await self._answer(head, content) or self._close:
-                break
-            self._rest()
-        if not self._force_close:
-            self._task_handler = None
-            if self.transport is not None:
-                self.transport.close()
-        return None
 
     def data_received(self, data: bytes) -> None:
         """Take what has come. What comes while nothing is answered is the beginning of a head, if not a whole one."""
@@ -96,14 +87,49 @@ class Connection(Unreadable):
         self._head_is_there()
         super().connection_lost(exc)
 
+    def _head_is_there(self) -> None:
+        timer, self._head_timer = self._head_timer, None
+        if timer is not None:
+            timer.cancel()
+
+
+class Connection(TimedConnection):
+    """A connection with a short way."""
+
+    __slots__ = ("_entrance", "_is_whole")
+
+    def __init__(self, server: web.Server, entrance: Entrance, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._entrance = entrance
+        self._is_whole = False  # the body of the request that is being answered has been read from the socket
+
+    async def start(self) -> None:
+        """Answer what comes, until the connection is closed."""
+        while not self._force_close:
+            if not self._messages:
+                try:
+                    self._waiter = self._loop.create_future()
+                    await self._waiter
+                finally:
+                    self._waiter = None
+            head, content = self._messages[0]
+            if not isinstance(head, RawRequestMessage) or head.upgrade or not self._entrance.takes(head.path):
+                return await super().start()
+            self._messages.popleft()
+            if not await self._answer(head, content) or self._close:
+                break
+            self._rest()
+        if not self._force_close:
+            self._task_handler = None
+            if self.transport is not None:
+                self.transport.close()
+        return None
+
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Go on where reading was stopped. Nothing was where a body is there as a whole, and the parser need not be
         asked for more of it."""
         if self._reading_paused or not self._is_whole:
             super().resume_reading(resume_parser)
-
-    def _is_for_models(self, head: RawRequestMessage) -> bool:
-        return self._entrance is not None and self._entrance.takes(head.path)
 
     async def _answer(self, head: RawRequestMessage, content: StreamReader) -> bool:
         """Whether the connection can take another request."""
@@ -111,7 +137,7 @@ class Connection(Unreadable):
         self._is_whole = content.is_eof()
         self._request_in_progress = True
         try:
-            keeps = await cast("Entrance", self._entrance).serve(Asked(head, content, self))
+            keeps = await self._entrance.serve(Asked(head, content, self))
         except asyncio.CancelledError:
             self.force_close()
             raise
@@ -153,8 +179,3 @@ class Connection(Unreadable):
         writer, task = StreamWriter(self, self._loop), cast("asyncio.Task[None]", asyncio.current_task())
         request = web.BaseRequest(head, content, self, writer, task, self._loop)
         await self.finish_response(request, self.handle_error(request, 500, error), None)
-
-    def _head_is_there(self) -> None:
-        timer, self._head_timer = self._head_timer, None
-        if timer is not None:
-            timer.cancel()

@@ -70,7 +70,7 @@ class Entrance:
 
     def takes(self, target: str) -> bool:
         """Whether a request is for models, by what its first line names."""
-        return is_for_models(_address(target)[0].partition("?")[0])
+        return target.startswith(_ROOTS) or is_for_models(_address(target)[0].partition("?")[0])
 
     async def serve(self, request: Request) -> bool:
         """Answer a request for models; whether the connection can take another request."""
