@@ -23,8 +23,10 @@ _ERROR_LIMIT = 8 * 1024 * 1024
 
 def content_coding(fields: Fields) -> str | None:
     """The content coding of an answer, None when its bytes are plain."""
+    if b"content-encoding" not in fields.first:
+        return None
     coding = fields.get(b"content-encoding")
-    return None if coding is None or coding.strip().lower() in ("", "identity") else coding
+    return None if coding is None or coding.lower() in ("", "identity") else coding
 
 
 def status_error(voice: Voice | None, status: int, headers: Headers, body: bytes) -> Whole:
