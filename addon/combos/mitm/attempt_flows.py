@@ -177,12 +177,10 @@ class AttemptFlow:
             self.flow.live = False
 
     async def _fire(self, hook: type[Hook]) -> None:
-        if (waiting := fire(hook, self.flow)) is not None:
-            await waiting
-        if not self.flow.intercepted:
+        if (waiting := fire(hook, self.flow)) is None:
             return
         try:
-            await self.flow.wait_for_resume()
+            await waiting
         except asyncio.CancelledError:
             with contextlib.suppress(Exception):
                 self.flow.resume()

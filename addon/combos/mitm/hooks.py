@@ -23,7 +23,7 @@ from combos.mitm.internals import AddonManager, LegacyLogEvents, safecall
 
 
 class Fire(Protocol):
-    """Fires a hook whose one argument is the flow; what is left to be awaited of it, None when it is over.
+    """Fires a hook whose one argument is the flow; gives what is left to be awaited of it, None when it is over.
 
     `follows`: since the flow's hook before it nothing was awaited, and nobody else's code has run.
     """
@@ -39,17 +39,13 @@ _NOT_REMEMBERED = frozenset({"load", ConfigureHook.name, RunningHook.name, DoneH
 
 
 def fire(kind: type[Hook], flow: Flow, *, follows: bool = False) -> Awaitable[None] | None:
-    """See `Fire`. Without an object for the hook, and as a rule without a coroutine: 0.02 ms less for a request."""
+    """See `Fire`; what is left to be awaited ends when nobody holds the flow back any more.
+
+    Without an object for the hook, and as a rule without a coroutine: 0.02 ms less for the four hooks of a request.
+    """
     manager: AddonManager = ctx.master.addons
     remembered: Fire | None = vars(manager).get(_FIRE)
-    if remembered is None:
-        return manager.handle_lifecycle(kind(flow))
-    return remembered(kind, flow, follows=follows)
-
-
-def fire_live(kind: type[Hook], flow: Flow, *, follows: bool = False) -> Awaitable[None] | None:
-    """As `fire`; what is left to be awaited ends when nobody holds the flow back any more."""
-    waiting = fire(kind, flow, follows=follows)
+    waiting = manager.handle_lifecycle(kind(flow)) if remembered is None else remembered(kind, flow, follows=follows)
     return None if waiting is None and not flow.intercepted else _resumed(waiting, flow)
 
 

@@ -17,7 +17,7 @@ from combos.core import errors
 from combos.core.facts import Dialect
 from combos.core.values import dataclass
 from combos.mitm import claims, own_address, recognition
-from combos.mitm.hooks import fire_live
+from combos.mitm.hooks import fire
 from combos.mitm.internals import HttpRequestHeadersHook, HttpRequestHook, made_flow, made_headers, made_request
 from combos.mitm.listener_sink import ListenerSink
 from combos.mitm.refusals import refuse_with
@@ -90,7 +90,7 @@ class _Answer:
     def __init__(self, flow: HTTPFlow, wire: ClientWire) -> None:
         self._flow = flow
         self._wire = wire
-        self._sink = ListenerSink(flow, wire, fire_live)
+        self._sink = ListenerSink(flow, wire, fire)
         self._writer = ResponseWriter(flow, 0, self._sink)
 
     async def run(self, refusal: Responder | None) -> None:
@@ -114,9 +114,9 @@ class _Answer:
 
     async def _announce(self) -> None:
         flow = self._flow
-        if (before := fire_live(HttpRequestHeadersHook, flow)) is not None:
+        if (before := fire(HttpRequestHeadersHook, flow)) is not None:
             await before
-        if flow.error is None and (waiting := fire_live(HttpRequestHook, flow, follows=before is None)) is not None:
+        if flow.error is None and (waiting := fire(HttpRequestHook, flow, follows=before is None)) is not None:
             await waiting
         if flow.error is not None:
             await self._sink.kill()
