@@ -12,6 +12,22 @@ from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, H
 from combos.engine.record import DecisionRecord
 from combos.mitm.sources import CannedSource, DecisionSource, ExchangeSource, Source, Sources, TimerSource
 from combos.upstream.faults import UpstreamFault
+from combos.upstream.session import Upstream
+from exchanges import PATIENT, outbound
+from rawserver import (
+    ClientGone,
+    Close,
+    Expect,
+    RawServer,
+    Reset,
+    Send,
+    Step,
+    chunk,
+    event_head,
+    event_stream,
+    head,
+    response,
+)
 
 LOST = UpstreamFault(TransportFault.RESET, "gone")
 
@@ -249,3 +265,68 @@ async def test_closing_drops_all() -> None:
     sources.close()
     await asyncio.sleep(0)
     assert all(source.closed for source in gated)
+
+
+# -- what can be had without waiting
+
+ANSWERS: dict[str, list[Step]] = {
+    "whole": [Send(response(200, b"{}"))],
+    "whole, in pieces": [Send(response(200, b"x" * 5_000), 700)],
+    "without a body": [Send(response(204, b""))],
+    "stream": [Send(event_stream(b"data: 1\n\n", b"data: 2\n\n"))],
+    "stream, byte by byte": [Send(event_stream(b"data: 1\n\n", b"data: 2\n\n"), 1)],
+    "until it is closed": [Send(head(200) + b"12345"), Close()],
+    "cut short": [Send(head(200, [(b"Content-Length", b"10")]) + b"12345"), Close()],
+    "a broken chunk": [Send(event_head() + chunk(b"1") + b"zz\r\n"), ClientGone()],
+    "reset": [Send(event_head() + chunk(b"1")), Reset()],
+    "no answer": [Close()],
+    "a failure": [Send(response(503, b"no"))],
+}
+
+
+async def played(script: list[Step], *, waits: bool) -> tuple[list[Event], bytes]:
+    """The events of one exchange, the bytes apart; `waits`: nothing is asked for before it is waited for."""
+    upstream, sources = Upstream(), Sources()
+    events: list[Event] = []
+    body = b""
+    async with RawServer([Expect(), *script]) as server:
+        request = outbound(server.url)
+        sources.add(0, ExchangeSource(0, lambda: upstream.send(request, PATIENT)))
+        while not events or not isinstance(events[-1], Ended | Failed):
+            event = (None if waits else sources.ready()) or await soon(sources.next())
+            if isinstance(event, ChunkReceived):
+                body += event.data
+            else:
+                events.append(event)
+        sources.close()
+        await upstream.close()
+    return events, body
+
+
+@pytest.mark.parametrize("script", ANSWERS.values(), ids=ANSWERS)
+async def test_what_is_ready_is_what_would_have_been_waited_for(script: list[Step]) -> None:
+    assert await played(script, waits=False) == await played(script, waits=True)
+
+
+async def test_a_short_answer_is_ready_with_its_head() -> None:
+    upstream, sources = Upstream(), Sources()
+    async with RawServer([Expect(), Send(response(200, b"{}"))]) as server:
+        request = outbound(server.url)
+        sources.add(0, ExchangeSource(0, lambda: upstream.send(request, PATIENT)))
+        assert sources.ready() is None
+        assert isinstance(await soon(sources.next()), HeadReceived)
+        assert [sources.ready() for _ in range(3)] == [ChunkReceived(0, b"{}"), Ended(0), None]
+        await upstream.close()
+
+
+async def test_nothing_is_ready_while_somebody_else_may_be_heard_first() -> None:
+    upstream, sources = Upstream(), Sources()
+    async with RawServer([Expect(), Send(response(200, b"{}"))]) as server:
+        request = outbound(server.url)
+        sources.add(0, ExchangeSource(0, lambda: upstream.send(request, PATIENT)))
+        await soon(sources.next())
+        sources.add("timer", TimerSource(1, 60_000))
+        assert sources.ready() is None
+        assert await soon(sources.next()) == ChunkReceived(0, b"{}")
+        sources.close()
+        await upstream.close()

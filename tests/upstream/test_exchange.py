@@ -195,6 +195,16 @@ async def test_a_body_that_is_read_late_arrives_whole_and_its_connection_serves_
         assert server.connections == 1
 
 
+async def test_what_has_arrived_is_told_from_what_has_not(upstream: Upstream) -> None:
+    more = asyncio.Event()
+    script = [*STARTED, Stall(more), Send(chunk(b"2") + LAST_CHUNK)]
+    async with RawServer(script) as server, upstream.open(outbound(server.url), PATIENT) as answer:
+        assert [answer.arrived(), answer.arrived()] == [b"1", None]
+        more.set()
+        assert await answer.read_some() == b"2"
+        assert [answer.arrived(), await answer.read_some(), answer.arrived()] == [b""] * 3
+
+
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 type Act = Callable[[Upstream, RawServer], Awaitable[object]]

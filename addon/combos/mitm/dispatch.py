@@ -87,13 +87,17 @@ class Dispatch:
         self._flow, self._writer = flow, writer
         writer.capture_limit = self._recorder.body_limit
         event: Event = Started()
+        now = self._services.now()
         try:
             while True:
-                if commands := self._turn.handle(event, self._services.now()):
+                if commands := self._turn.handle(event, now):
                     await self._carry_out(commands)
                     if self._over:
                         return
-                event = await self._sources.next()
+                ready = self._sources.ready()
+                event = await self._sources.next() if ready is None else ready
+                if commands or ready is None:  # else no time has passed
+                    now = self._services.now()
                 self._observe(event)
         except asyncio.CancelledError:
             self._client_gone()

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from combos.core.facts import Headers, TransportFault
 from combos.engine.events import ChunkReceived, Decided, Ended, Event, Failed, HeadReceived, WaitOver
 from combos.engine.record import DecisionRecord
+from combos.upstream.exchange import Answer
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.pool import Reading
 
@@ -47,12 +48,28 @@ class ExchangeSource:
                 return HeadReceived(self._attempt, self._answer.status, self._answer.headers, self._answer.pool)
             data = await self._answer.read_some()
         except UpstreamFault as fault:
-            self.is_spent = True
-            return Failed(self._attempt, fault.fault)
+            return self._failed(fault)
+        return self._read(data)
+
+    def ready(self) -> Event | None:
+        """The next event, if it can be had without waiting: a short answer arrives with its head."""
+        if self.is_spent or not isinstance(self._answer, Answer):
+            return None
+        try:
+            data = self._answer.arrived()
+        except UpstreamFault as fault:
+            return self._failed(fault)
+        return None if data is None else self._read(data)
+
+    def _read(self, data: bytes) -> Event:
         if data:
             return ChunkReceived(self._attempt, data)
         self.is_spent = True
         return Ended(self._attempt)
+
+    def _failed(self, fault: UpstreamFault) -> Event:
+        self.is_spent = True
+        return Failed(self._attempt, fault.fault)
 
     def limit(self, idle_ms: int, total_ms: int | None) -> None:
         """Change the time limits of the rest of the answer."""
@@ -155,6 +172,14 @@ class Sources:
         """Drop every source."""
         for key in list(self._sources):
             self.drop(key)
+
+    def ready(self) -> Event | None:
+        """The next event, if it can be had without waiting and nobody else could be heard first."""
+        if len(self._sources) == 1 and not self._tasks:
+            (source,) = self._sources.values()
+            if isinstance(source, ExchangeSource):
+                return source.ready()
+        return None
 
     def next(self) -> Coroutine[Any, Any, Event]:
         """Wait for the next event of any source. Raises `RuntimeError` when there is none to wait for."""

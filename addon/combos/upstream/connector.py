@@ -47,9 +47,9 @@ class Link:
         "_head_s",
         "_idle",
         "_judged",
-        "_loop",
         "at",
         "connection",
+        "loop",
         "on_lost",
         "peername",
         "protocol",
@@ -66,7 +66,7 @@ class Link:
         self.reused = False
         self.at = 0.0
         self._head_s = 0.0
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self.on_lost: Callable[[], None] | None = None
         self._judged: Rights | None = None
         self._idle = idle
@@ -101,7 +101,7 @@ class Link:
 
     def restart(self) -> None:
         """From now on the head may take its full time."""
-        self.at = self._loop.time() + self._head_s
+        self.at = self.loop.time() + self._head_s
 
     def expire(self) -> None:
         """The time for the head is up; one that has arrived is in time."""

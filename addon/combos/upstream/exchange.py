@@ -4,7 +4,6 @@ It reads and never interprets: codings, events and statuses are bytes and number
 `UpstreamFault`; cancellation closes the socket at once.
 """
 
-import asyncio
 import math
 
 import aiohttp
@@ -59,7 +58,7 @@ class Answer:
         self._content = content
         self._where = link.way.where
         self._deadlines = deadlines
-        self._loop = asyncio.get_running_loop()
+        self._loop = link.loop
         self._idle_s = idle_ms / 1000
         self._total_at = math.inf
         self._expired = False
@@ -84,19 +83,40 @@ class Answer:
 
     async def read_some(self) -> bytes:
         """What has arrived, or the next bytes; `b""` at the clean end and after it. Raises `UpstreamFault`."""
-        if self._closed:
-            return b""
+        data = self.arrived()
+        if data is not None:
+            return data
+        self._arm()
         try:
-            data = self._arrived() or await self._wait()
+            data = await self._content.readany()
         except Exception as exc:
             raise self._fail(exc) from None  # the cause carries the request's headers
         except BaseException:
             self.close()
             raise
+        finally:
+            self.at = math.inf
+        self._received += len(data)
         if not data:
             self._end()
-        self._received += len(data)
         return data
+
+    def arrived(self) -> bytes | None:
+        """As `read_some`, for what can be had without waiting; None when there is nothing yet."""
+        if self._closed:
+            return b""
+        content = self._content
+        try:
+            data = self._unread()
+        except Exception as exc:
+            raise self._fail(exc) from None  # the cause carries the request's headers
+        if data:
+            self._received += len(data)
+            return data
+        if not content.is_eof():
+            return None
+        self._end()
+        return b""
 
     def close(self) -> None:
         """Let go of the answer: its connection is pooled if the body has arrived whole, else closed at once."""
@@ -131,14 +151,14 @@ class Answer:
         """Send nothing more of the request; whether something was left."""
         return self._sending is not None and self._sending.cancel()
 
-    def _arrived(self) -> bytes:
+    def _unread(self) -> bytes:
         content = self._content
         broken = content.exception()
         if broken is None:
-            if self._total_at <= self._loop.time():
+            if self._total_at != math.inf and self._total_at <= self._loop.time():
                 self._expired = True
                 raise TimeoutError
-            return content.read_nowait()
+            return content.read_nowait() if content.total_bytes > self._received else b""
         # The reader refuses to hand out what came before a breakage; those bytes are part of the answer.
         content.set_exception(None)  # type: ignore[arg-type]
         try:
@@ -148,15 +168,6 @@ class Answer:
         if not data:
             raise broken
         return data
-
-    async def _wait(self) -> bytes:
-        if self._content.at_eof():
-            return b""
-        self._arm()
-        try:
-            return await self._content.readany()
-        finally:
-            self.at = math.inf
 
     def _arm(self) -> None:
         self.at = min(self._loop.time() + self._idle_s, self._total_at)

@@ -144,10 +144,14 @@ def head_of(request: OutboundRequest, way: Way, secrets: Headers) -> bytes:
     Raises `UpstreamFault` for what would break them.
     """
     method, size = request.method, len(request.body)
-    replaced = _OWNED.union([name.lower() for name, _ in secrets]) if secrets else _OWNED
-    lines = [b"%b: %b" % field for field in request.headers if field[0].lower() not in replaced]
+    if method != "POST" and not _METHOD.fullmatch(method):
+        raise _unspeakable(way.where)
+    own = [name.lower() for name, _ in secrets]
+    lines = [
+        b"%b: %b" % field for field in request.headers if (known := field[0].lower()) not in _OWNED and known not in own
+    ]
     lines += [b"%b: %b" % field for field in secrets]
-    _checked(lines, way.where, method)
+    _checked(lines, way.where)
     lines.append(way.end)
     if size or method not in _BODILESS:
         lines.append(b"Content-Length: %d" % size)
@@ -155,12 +159,16 @@ def head_of(request: OutboundRequest, way: Way, secrets: Headers) -> bytes:
     return head if head.isascii() else b"\r\n".join(map(_as_utf8, head.split(b"\r\n")))
 
 
-def _checked(lines: list[bytes], where: str, method: str = "GET") -> list[bytes]:
-    """The lines, if neither they nor the method would break a head. Raises `UpstreamFault`."""
+def _checked(lines: list[bytes], where: str) -> list[bytes]:
+    """The lines, if none of them would break a head. Raises `UpstreamFault`."""
     written = b"".join(lines)
-    if not _METHOD.fullmatch(method) or len(written.translate(None, _FORBIDDEN)) != len(written):
-        raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{where}: a header holds what no header may hold")
+    if len(written.translate(None, _FORBIDDEN)) != len(written):
+        raise _unspeakable(where)
     return lines
+
+
+def _unspeakable(where: str) -> UpstreamFault:
+    return UpstreamFault(TransportFault.CONNECT_FAILED, f"{where}: a header holds what no header may hold")
 
 
 def _as_utf8(line: bytes) -> bytes:

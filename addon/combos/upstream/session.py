@@ -22,6 +22,8 @@ from combos.upstream.sending import send
 from combos.upstream.tls import TlsContexts, TlsSettings
 from combos.upstream.writes import Writes
 
+_NO_ANSWERS = (101, 407)
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
@@ -136,7 +138,10 @@ class Upstream:
             raise
         finally:
             self._deadlines.discard(link)
-        return _admitted(Answer(link, beginning, self._deadlines, timeouts.idle_ms), link.way)
+        answer = Answer(link, beginning, self._deadlines, timeouts.idle_ms)
+        if answer.status in _NO_ANSWERS:
+            _refuse(answer, link.way)
+        return answer
 
     def _running_connector(self) -> Connector:
         if self._connector is None:
@@ -146,12 +151,11 @@ class Upstream:
         return self._connector
 
 
-def _admitted(answer: Answer, way: Way) -> Answer:
+def _refuse(answer: Answer, way: Way) -> None:
     """Refuse what is no answer of the target: a switch of protocols, and a proxy that wants credentials."""
     if answer.status == 101:
         answer.close()
         raise UpstreamFault(TransportFault.MALFORMED, f"{way.where}: an unrequested change of protocols")
-    if answer.status == 407 and not way.is_direct:
+    if not way.is_direct:
         answer.close()
         raise UpstreamFault(TransportFault.CONNECT_FAILED, f"{way.where}: the proxy wants other credentials")
-    return answer
