@@ -263,6 +263,41 @@ async def test_an_answer_that_is_given_up_costs_the_connection() -> None:
     assert transport.closed
 
 
+class Stumbling(Echo):
+    """Fails in the middle of its answer, or before it."""
+
+    def __init__(self, begins: Callable[[ClientWire], None]) -> None:
+        super().__init__()
+        self.begins = begins
+
+    async def serve(self, request: Request, target: str, body: bytes | None, wire: ClientWire) -> None:
+        self.begins(wire)
+        raise LookupError
+
+
+def _flushed(wire: ClientWire) -> None:
+    wire.head(200, b"", [(b"content-length", b"500")], bodiless=False)
+    wire.flush()
+
+
+def _waiting(wire: ClientWire) -> None:
+    wire.head(200, b"", [(b"transfer-encoding", b"chunked")], bodiless=False)
+    wire.chunk(b"half")
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize(("begins", "status"), [(lambda _: None, b"500"), (_flushed, b"200"), (_waiting, b"200")])
+async def test_a_failure_in_the_middle_of_an_answer_is_no_second_answer(
+    begins: Callable[[ClientWire], None], status: bytes, short: bool
+) -> None:
+    connection, transport = connected(short=short, echo=Stumbling(begins))
+    connection.data_received(POST)
+    await quiet()
+    assert re.findall(rb"HTTP/1.1 (\d+)", transport.sent) == [status]
+    assert not transport.sent.endswith(b"\r\n0\r\n\r\n")
+    assert transport.closed
+
+
 @pytest.fixture
 async def forward(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[float], None]]:
     """Turns the clock of the event loop forward by so many seconds."""

@@ -26,7 +26,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
 
 class ClientWire:
     """One answer. `more` are header fields that are added to it; `keeps` says whether the connection can take another
-    request afterwards.
+    request afterwards, `begun` whether the answer has a head already.
 
     Pieces wait until `flush`, and then for the next pass of the event loop where they can: see `Writes`. After
     `break_off`, or when the client is gone, everything further is dropped. A body that is not as long as its head
@@ -41,6 +41,7 @@ class ClientWire:
         self._chunked = False
         self._until_close = False
         self._left: int | None = None  # bytes of an announced length that are still to come
+        self.begun = False
         self.keeps = request.keep_alive
 
     @property
@@ -51,6 +52,7 @@ class ClientWire:
 
     def head(self, status: int, reason: bytes, fields: Sequence[tuple[bytes, bytes]], *, bodiless: bool) -> None:
         """Begin. Without a length and without chunks the body ends with the connection."""
+        self.begun = True
         framing = {known: value for name, value in fields if (known := name.lower()) in _FRAMING}
         self._chunked = not bodiless and framing.get(b"transfer-encoding", b"").lower() == _CHUNKED
         self._until_close = not (bodiless or self._chunked or b"content-length" in framing)

@@ -84,7 +84,12 @@ class Entrance:
         elif origin is not None and self._gate.is_preflight(request):
             self._preflight(request, wire, origin)
         else:
-            await self._served(request, target, wire)
+            try:
+                await self._served(request, target, wire)
+            except Exception:
+                if wire.begun:  # the HTTP server would add another answer
+                    wire.break_off()
+                raise
         return wire.keeps
 
     async def _served(self, request: Request, target: str, wire: ClientWire) -> None:
