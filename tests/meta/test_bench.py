@@ -28,6 +28,12 @@ def test_selection_reports_every_strategy() -> None:
         assert name in printed
 
 
+def test_engine_times_the_parts_of_a_request() -> None:
+    printed = run("engine.py", "2")
+    for name in ("whole", "stream", "made", "sent", "answered"):
+        assert name in printed
+
+
 def test_overhead_compares_with_plain_mitmdump() -> None:
     printed = run("overhead.py", "--rounds", "1", "--only", "one hop, c=1", "--share", "0.05")
     assert "plain" in printed
