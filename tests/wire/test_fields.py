@@ -16,3 +16,9 @@ def test_an_index_answers_as_a_search_does(raw: tuple[tuple[bytes, bytes], ...],
     assert fields.get(name) == get(raw, name.decode())
     assert fields.every(name) == [value for key, value in raw if key.lower() == name]
     assert (name in fields.first) is bool(fields.every(name))
+
+
+def test_fields_by_name_hold_the_first_value_whatever_the_case() -> None:
+    fields = Fields(((b"Thread-Id", b"one"), (b"accept", b"x"), (b"thread-id", b"two")))
+    assert fields.first == {b"thread-id": b"one", b"accept": b"x"}
+    assert fields.every(b"thread-id") == [b"one", b"two"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from combos.core.facts import Dialect, Headers
-from combos.wire.headers import HeaderError, get, named, pair, request_headers, response_headers
+from combos.wire.headers import HeaderError, get, pair, request_headers, response_headers
 
 R, C, M = Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES
 
@@ -175,8 +175,3 @@ def test_the_answering_model_is_the_requested_one() -> None:
 def test_an_answer_sends_the_client_nowhere(name: str) -> None:
     answer = ((name.encode(), b"https://elsewhere.example/v1"), (b"x-kept", b"1"))
     assert response_headers(answer, requested_model=None, keep_length=True) == ((b"x-kept", b"1"),)
-
-
-def test_fields_by_name_hold_the_first_value_whatever_the_case() -> None:
-    headers: Headers = ((b"Thread-Id", b"one"), (b"accept", b"x"), (b"thread-id", b"two"))
-    assert named(headers) == {b"thread-id": b"one", b"accept": b"x"}

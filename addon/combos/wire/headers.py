@@ -110,11 +110,6 @@ def get(headers: Headers, name: str) -> str | None:
     return None
 
 
-def named(headers: Headers) -> dict[bytes, bytes]:
-    """The first value of each field by its name in lower case, for whoever asks for several of them."""
-    return {name.lower(): value for name, value in reversed(headers)}
-
-
 @lru_cache(256)
 def _encoded(name: str) -> bytes:
     return name.lower().encode("latin-1")
