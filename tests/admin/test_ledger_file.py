@@ -127,6 +127,50 @@ def test_a_batch_takes_few_statements_and_few_kinds_of_them(path: Path) -> None:
     connection.close()
 
 
+def refusing(code: int, count: int, tries: list[str]) -> Any:
+    """Connections that are refused `count` times the way into the log."""
+
+    class Refused(sqlite3.Connection):
+        def execute(self, statement: str, *more: Any) -> Any:
+            if "journal_mode" in statement:
+                tries.append(statement)
+                if len(tries) <= count:
+                    error = sqlite3.OperationalError("refused")
+                    error.sqlite_errorcode = code
+                    raise error
+            return super().execute(statement, *more)
+
+    return Refused
+
+
+@pytest.mark.parametrize(
+    ("code", "count", "wait_ms", "tried"),
+    [
+        (sqlite3.SQLITE_BUSY, 2, 60_000, 3),
+        (sqlite3.SQLITE_BUSY | 1 << 8, 1, 60_000, 2),
+        (sqlite3.SQLITE_BUSY, 99, 0, 1),
+        (sqlite3.SQLITE_FULL, 1, 60_000, 1),
+    ],
+)
+def test_a_new_file_that_others_make_too_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int, count: int, wait_ms: int, tried: int
+) -> None:
+    tries: list[str] = []
+    connect, kind = sqlite3.connect, refusing(code, count, tries)
+    monkeypatch.setattr(ledger_file.sqlite3, "connect", lambda *args, **kwargs: connect(*args, factory=kind, **kwargs))
+    monkeypatch.setattr(ledger_file, "_BUSY_MS", wait_ms)
+    monkeypatch.setattr(ledger_file, "_PAUSE_S", 0.0)
+    if tried > count:
+        connection = open_for_writing(path)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        connection.close()
+        tried += 1
+    else:
+        with pytest.raises(sqlite3.OperationalError, match="refused"):
+            open_for_writing(path)
+    assert len(tries) == tried
+
+
 class Executed:
     """A connection that notes how records are inserted."""
 

@@ -19,6 +19,7 @@ from combos.admin.usage_sums import NEWER, SCHEMA_VERSION, TABLES, Document, Row
 logger = logging.getLogger(__name__)
 
 _BUSY_MS = 5_000
+_PAUSE_S = 0.01  # between two tries to switch a new file
 _INSERTION = "INSERT INTO requests (at, id, combo, outcome, status, record) VALUES"
 _ROWS = (100, 10, 1)  # rows of a statement: few kinds, so that each is compiled once, and less than 999 values
 
@@ -58,13 +59,27 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _keep_a_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         _create(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Write ahead. Of several that switch a new file at the same moment SQLite refuses one without any waiting."""
+    until = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _create(connection: sqlite3.Connection) -> None:
