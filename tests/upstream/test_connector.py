@@ -11,6 +11,7 @@ from combos.upstream.connector import Protocol
 from combos.upstream.session import Upstream, UpstreamSettings
 from exchanges import PATIENT, body_of, exchange, fault_of_exchange, outbound
 from rawserver import (
+    LAST_CHUNK,
     Again,
     ClientGone,
     Close,
@@ -190,6 +191,38 @@ async def test_a_pooled_connection_keeps_nothing_of_the_request_that_opened_it(u
         assert flows[0]() is None
         await exchange(upstream, outbound(server.url))
         assert server.connections == 1
+
+
+async def test_what_was_held_back_goes_on_and_nothing_else_does() -> None:
+    asked: list[str] = []
+
+    class Transport(asyncio.Transport):
+        def pause_reading(self) -> None:
+            asked.append("pause")
+
+        def resume_reading(self) -> None:
+            asked.append("resume")
+
+    protocol = Protocol(asyncio.get_running_loop())
+    protocol.connection_made(Transport())
+    protocol.set_response_params(read_until_eof=True, auto_decompress=False)
+    protocol.data_received(event_head() + chunk(b"x"))
+    _, content = await protocol.read()
+    assert content.read_nowait() == b"x"
+    assert asked == []
+    piece = b"x" * 65_536
+    while "pause" not in asked:
+        protocol.data_received(chunk(piece))
+    protocol.data_received(chunk(b"the last") + LAST_CHUNK)
+    assert set(asked) == {"pause"}
+    body = b""
+    while not content.at_eof():
+        body += content.read_nowait()
+    assert body.strip(b"x") == b"the last"
+    assert asked[-1] == "resume"
+    resumed = asked.count("resume")
+    protocol.resume_reading()
+    assert asked.count("resume") == resumed
 
 
 async def test_the_local_address_is_used() -> None:

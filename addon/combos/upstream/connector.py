@@ -25,15 +25,31 @@ _NO_LIMITS = aiohttp.ClientTimeout(total=None)  # time is kept by whoever asks
 
 
 class Protocol(ResponseHandler):
-    """aiohttp's, that also knows whether anything has arrived since somebody last took the connection."""
+    """aiohttp's, that also knows whether anything has arrived since somebody last took the connection.
+
+    Relied upon: whoever holds the connection back calls `pause_reading`. The reader of a body asks for `resume_reading`
+    after every read, which costs as much as the read itself; where nothing was held back there is nothing to resume.
+    """
 
     has_spoken = False
+    _is_held = False
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the other end, or none: aiohttp's own way to go on, also when an earlier answer is read late."""
         if data:
             self.has_spoken = True
         super().data_received(data)
+
+    def pause_reading(self) -> None:
+        """Take nothing more until `resume_reading`."""
+        self._is_held = True
+        super().pause_reading()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Go on, if something is held back."""
+        if self._is_held:
+            self._is_held = False
+            super().resume_reading(resume_parser)
 
 
 class Link:
