@@ -4,7 +4,7 @@ Changes by path in the client's own format, whether they are spliced into its by
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from combos.core.effort import (
     Changes,
@@ -134,29 +134,30 @@ def holds_native_state(facts: RequestFacts) -> bool:
     return any(_states(facts))
 
 
-def _states(facts: RequestFacts) -> Iterator[str]:
+def _states(facts: RequestFacts) -> list[str]:
     """The provider-bound state in the conversation, from wherever the dialect keeps it."""
     document = facts.document
     match facts.dialect:
         case Dialect.RESPONSES:
-            found = (item.get("encrypted_content") for item in _objects(document.get("input")))
+            found = [item.get("encrypted_content") for item in _objects(document.get("input"))]
         case Dialect.MESSAGES:
             blocks = _within(document.get("messages"), "content")
-            found = (block.get("signature") or block.get("data") for block in blocks)
+            found = [block.get("signature") or block.get("data") for block in blocks]
         case Dialect.GEMINI:
             parts = _within(document.get("contents"), "parts")
-            found = (part.get("thoughtSignature") or part.get("thought_signature") for part in parts)
+            found = [part.get("thoughtSignature") or part.get("thought_signature") for part in parts]
         case Dialect.CHAT:
-            return
-    yield from (state for state in found if isinstance(state, str))
+            found = []
+    return [state for state in found if isinstance(state, str)]
 
 
-def _objects(items: object) -> Iterator[Mapping[str, object]]:
-    return (item for item in items if isinstance(item, dict)) if isinstance(items, list) else iter(())
+# Lists: every block of a long conversation is looked at with every request, and generators take longer for that.
+def _objects(items: object) -> list[dict[str, object]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _within(turns: object, field: str) -> Iterator[Mapping[str, object]]:
-    return (inner for turn in _objects(turns) for inner in _objects(turn.get(field)))
+def _within(turns: object, field: str) -> list[dict[str, object]]:
+    return [inner for turn in _objects(turns) for inner in _objects(turn.get(field))]
 
 
 def must_strip(facts: RequestFacts, provider: Provider) -> bool:
