@@ -90,14 +90,16 @@ class Dispatch:
         now = self._services.now()
         try:
             while True:
-                if commands := self._turn.handle(event, now):
+                commands = self._turn.handle(event, now)
+                if commands:
                     await self._carry_out(commands)
                     if self._over:
                         return
-                ready = self._sources.ready()
-                event = await self._sources.next() if ready is None else ready
-                if commands or ready is None:  # else no time has passed
-                    now = self._services.now()
+                following = None if commands else self._sources.ready()
+                if following is None:
+                    following = await self._sources.next()
+                    now = self._services.now()  # no time has passed before what was ready
+                event = following
                 self._observe(event)
         except asyncio.CancelledError:
             self._client_gone()
