@@ -183,8 +183,8 @@ class Selector:
         return choose(self.origin.combo.config.strategy, eligible, rotation, evidence)
 
     def _eligible(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> list[Target]:
-        asked = _Asked(self, tried, now, self.encrypted)
-        return [target for target in targets if reason_out(target, asked) is None]
+        asked, rules = _Asked(self, tried, now, self.encrypted), self._rules(tried)
+        return [target for target in targets if reason_out(target, asked, rules) is None]
 
     def _earliest(self, targets: Sequence[Target], tried: Collection[str], now: Now) -> int | None:
         asked = _Asked(self, tried, now, self.encrypted)
@@ -236,7 +236,9 @@ class _Asked:
 
     def over_budget(self, target: Target, /) -> bool:
         selector = self.selector
-        return over_budget(selector.request, selector.state, selector.origin.combo.id, self.now)(target)
+        budgets = selector.request.current().config.budgets
+        combo = selector.origin.combo.id
+        return selector.state.spending.over(budgets, target.provider_name, combo, self.now.epoch_ms)
 
     def cooling_ms(self, target: Target, /) -> int:
         return self.selector.state.cooling_ms(self.selector.origin.combo, target, self.now)
