@@ -73,5 +73,5 @@ def annotate(flow: HTTPFlow, record: TurnRecord) -> bool:
     return changes_comment or changes_mark
 
 
-def _was_ours(shown: str, before: dict[str, object] | None, name: str) -> bool:
-    return before is not None and shown == before.get(name)
+def _was_ours(text: str, before: dict[str, object] | None, name: str) -> bool:
+    return before is not None and text == before.get(name)
