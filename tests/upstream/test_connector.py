@@ -144,9 +144,11 @@ def _busy(upstream: Upstream) -> list[Protocol]:
     return [made for made in connector._acquired if isinstance(made, Protocol) and made not in waiting]
 
 
-async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream) -> None:
+@pytest.mark.parametrize("size", [None, 1, 8, 20])
+async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream, size: int | None) -> None:
+    """Nor what it began with: the rest of it would be taken for the next answer."""
     spoken = asyncio.Event()
-    unasked = response(200, b"stale")
+    unasked = response(200, b"stale")[:size]
     script = [
         Expect(),
         Send(response(200, b"{}")),

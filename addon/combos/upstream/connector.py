@@ -25,7 +25,7 @@ _NO_LIMITS = aiohttp.ClientTimeout(total=None)  # time is kept by whoever asks
 
 
 class Protocol(ResponseHandler):
-    """aiohttp's, that also knows whether anything has arrived since somebody last took the connection.
+    """aiohttp's, that also knows whether anything has arrived since the last answer was complete.
 
     Relied upon: whoever holds the connection back calls `pause_reading`. The reader of a body asks for `resume_reading`
     after every read, which costs as much as the read itself; where nothing was held back there is nothing to resume.
@@ -92,7 +92,8 @@ class Link:
     @property
     def is_usable(self) -> bool:
         """Whether it can take a request: it is open, and has said nothing that nobody asked for."""
-        return self.protocol.is_connected() and not self.protocol.should_close
+        protocol = self.protocol
+        return not protocol.has_spoken and protocol.is_connected() and not protocol.should_close
 
     def judge(self, rights: Rights) -> None:
         """The last word on a destination: the connection may have been opened for a provider with more rights.
@@ -111,7 +112,6 @@ class Link:
 
     def begin(self, head_ms: int) -> None:
         """A request is about to be sent; the head of its answer may take this long."""
-        self.protocol.has_spoken = False
         self._head_s = head_ms / 1000
         self.restart()
 
@@ -128,6 +128,7 @@ class Link:
         """The next request may use it."""
         self.on_lost = None
         self.reused = True
+        self.protocol.has_spoken = False
         self._idle.keep(self.way.key, self)
 
     def distrust(self) -> None:

@@ -120,6 +120,8 @@ class Answer:
 
     def close(self) -> None:
         """Let go of the answer: its connection is pooled if the body has arrived whole, else closed at once."""
+        if self._closed:
+            return
         self._closed = True
         self._deadlines.discard(self)
         link, self._link = self._link, None
