@@ -167,6 +167,39 @@ async def test_an_answer_that_nobody_asked_for_is_never_taken(upstream: Upstream
         assert server.connections == 2
 
 
+WHOLE = {
+    "length": response(200, b"{}"),
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"{}") + LAST_CHUNK,
+    "nothing": b"HTTP/1.1 204 No Content\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("size", [None, 1, 8, 20])
+@pytest.mark.parametrize("kind", WHOLE)
+async def test_nor_is_one_that_comes_at_once_with_the_answer_before_it(
+    upstream: Upstream, kind: str, size: int | None
+) -> None:
+    unasked = b"HTTP/1.1 200 OK\r\nX-Stale: " if size is None else response(200, b"stale")[:size]
+    script = [Expect(), Send(WHOLE[kind] + unasked), Again([Expect(), Send(response(200, b"stale"))])]
+    async with RawServer(script, SERVE) as server:
+        await exchange(upstream, outbound(server.url))
+        assert await exchange(upstream, outbound(server.url)) == (200, b"{}")
+        assert server.connections == 2
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+async def test_an_answer_and_nothing_more_leaves_its_connection_usable(
+    upstream: Upstream, kind: str, method: str
+) -> None:
+    whole = WHOLE[kind].partition(b"\r\n\r\n")
+    script = [Again([Expect(), Send(b"".join(whole if method == "POST" else whole[:2]))])]
+    async with RawServer(script) as server:
+        for _ in range(3):
+            await exchange(upstream, outbound(server.url, method=method))
+        assert server.connections == 1
+
+
 async def test_a_pooled_connection_keeps_nothing_of_the_request_that_opened_it(upstream: Upstream) -> None:
     """Its callbacks remember in which task it was opened, and a cancelled task remembers where it was."""
 

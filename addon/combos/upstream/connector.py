@@ -29,10 +29,20 @@ class Protocol(ResponseHandler):
 
     Relied upon: whoever holds the connection back calls `pause_reading`. The reader of a body asks for `resume_reading`
     after every read, which costs as much as the read itself; where nothing was held back there is nothing to resume.
+    Every request has a parser of its own, whose `feed_eof` gives the answer that has only begun.
     """
 
     has_spoken = False
     _is_held = False
+
+    def has_begun_another(self) -> bool:
+        """Whether the last answer was followed at once by a part of one that nobody asked for. Between requests only:
+        what is there of it is read, and the rest of it would be taken for the next answer."""
+        parser = self._parser
+        try:
+            return parser is not None and parser.feed_eof() is not None
+        except Exception:  # it has begun something else
+            return True
 
     def data_received(self, data: bytes) -> None:
         """Bytes from the other end, or none: aiohttp's own way to go on, also when an earlier answer is read late."""
@@ -93,7 +103,8 @@ class Link:
     def is_usable(self) -> bool:
         """Whether it can take a request: it is open, and has said nothing that nobody asked for."""
         protocol = self.protocol
-        return not protocol.has_spoken and protocol.is_connected() and not protocol.should_close
+        is_silent = not protocol.has_spoken and protocol.is_connected() and not protocol.should_close
+        return is_silent and not protocol.has_begun_another()
 
     def judge(self, rights: Rights) -> None:
         """The last word on a destination: the connection may have been opened for a provider with more rights.
