@@ -93,17 +93,36 @@ async def test_what_one_of_several_units_starts_serves(home: Path, confdir: Path
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
-    kind = ["--user"] if "user" in unit.name else []
     home = tmp_path / "home"
     (home / ".local" / "bin").mkdir(parents=True)
     (home / ".local" / "bin" / "ocx").symlink_to(BIN / "ocx")
-    copied = tmp_path / unit.name
-    copied.write_text(unit.read_text().replace("/usr/local/lib/combos/bin", str(BIN)))
-    environ = {**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(tmp_path)}
+    copied = _installed(unit, tmp_path / unit.name)
+    assert verified(copied, unit.name, tmp_path) == (0, [])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_takes_the_units_of_several(tmp_path: Path) -> None:
+    """As documented: the unit of a machine as a template, with the drop-in beside it."""
+    drop_ins = tmp_path / "combos@.service.d"
+    drop_ins.mkdir()
+    _installed(ROOT / "config" / "scaling" / "combos@.conf", drop_ins / "scaling.conf")
+    template = _installed(ROOT / "config" / "systemd" / "combos.service", tmp_path / "combos@.service")
+    assert verified(template, "combos@", tmp_path) == (0, [])
+
+
+def test_several_units_start_after_the_server_of_the_shared_state() -> None:
+    """Debian has both, each under a name of its own, and starts the one that is installed."""
+    assert settings(SEVERAL, "After") == ["redis-server.service valkey-server.service"]
+
+
+def verified(unit: Path, name: str, home: Path) -> tuple[int, list[str]]:
+    """How systemd ends its look at a unit, and what it says of files of this name."""
+    kind = ["--user"] if "user" in unit.name else []
+    environ = {**os.environ, "HOME": str(home / "home"), "XDG_RUNTIME_DIR": str(home)}
     done = subprocess.run(
-        ["systemd-analyze", *kind, "verify", copied], env=environ, capture_output=True, text=True, check=False
+        ["systemd-analyze", *kind, "verify", unit], env=environ, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, [line for line in done.stderr.splitlines() if unit.name in line]) == (0, [])
+    return done.returncode, [line for line in done.stderr.splitlines() if name in line]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
@@ -163,6 +182,12 @@ def test_the_image_is_built_from_what_the_wheel_needs(tmp_path: Path) -> None:
     ]
     subprocess.run(pip, cwd=tmp_path / "src", check=True)
     assert len(list((tmp_path / "src" / "out").glob("*.whl"))) == 1
+
+
+def _installed(source: Path, place: Path) -> Path:
+    """A file of the units in its place, with the programs of this test."""
+    place.write_text(source.read_text().replace("/usr/local/lib/combos/bin", str(BIN)))
+    return place
 
 
 def _made(folder: Path) -> Path:
