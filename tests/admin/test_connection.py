@@ -298,6 +298,35 @@ async def test_a_failure_in_the_middle_of_an_answer_is_no_second_answer(
     assert transport.closed
 
 
+class Short(Echo):
+    """Finds out at its end that the body is not as long as the head has said, with some or nothing left to send."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        super().__init__()
+        self.pieces = pieces
+
+    async def serve(self, request: Request, target: str, body: bytes | None, wire: ClientWire) -> None:
+        wire.head(200, b"", [(b"content-length", b"5")], bodiless=False)
+        for piece in self.pieces:
+            wire.flush()
+            wire.chunk(piece)
+        wire.end()
+        wire.flush()
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("pieces", [(b"ab",), (b"ab", b""), (b"", b""), (b"ab", b"cdef"), (b"abcdef", b"")])
+async def test_what_was_put_off_is_sent_before_the_connection_is_closed(pieces: tuple[bytes, ...], short: bool) -> None:
+    connection, transport = connected(short=short, echo=Short(*pieces))
+    connection.data_received(POST)
+    await quiet()
+    assert transport.sent.partition(b"\r\n\r\n")[::2] == (
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5",
+        b"".join(pieces),
+    )
+    assert transport.closed
+
+
 @pytest.fixture
 async def forward(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[float], None]]:
     """Turns the clock of the event loop forward by so many seconds."""

@@ -90,14 +90,15 @@ class ClientWire:
         """Send what waits."""
         pieces, self._pieces = self._pieces, []
         transport = self._request.transport
-        if not pieces or transport is None or transport.is_closing():
+        if transport is None or transport.is_closing():
             return
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if self.keeps and not self._is_pressed():
+        if not self.keeps or self._is_pressed():
+            self._writes.now()  # also what waits of this answer: nothing is left to be sent perhaps
+            if data:
+                transport.write(data)
+        elif data:
             self._writes.soon(transport, data)
-        else:
-            self._writes.now()
-            transport.write(data)
 
     def _is_pressed(self) -> bool:
         """Whether the connection may be written to by somebody else, or closed, before the event loop has gone round:
