@@ -7,11 +7,13 @@ import pytest
 
 from combos.core.facts import TransportFault
 from combos.engine.commands import Timeouts
+from combos.upstream.connector import Link
 from combos.upstream.faults import UpstreamFault
 from combos.upstream.session import Upstream
 from exchanges import PATIENT, body_of, exchange, fault_of_exchange, outbound
 from rawserver import (
     Again,
+    ClientGone,
     Close,
     Expect,
     RawServer,
@@ -77,6 +79,26 @@ async def test_statuses_are_answers_and_redirects_are_not_followed(upstream: Ups
 async def test_interim_answers_are_skipped(upstream: Upstream) -> None:
     async with RawServer([Expect(), Send(head(100) + head(103) + response(200, b"{}"))]) as server:
         assert await exchange(upstream, outbound(server.url)) == (200, b"{}")
+
+
+async def test_an_interim_answer_at_the_last_moment_is_no_reason_to_wait_for_ever(upstream: Upstream) -> None:
+    loop, deadlines = asyncio.get_running_loop(), upstream._deadlines
+    asked = asyncio.Event()
+    async with RawServer([Expect(), Signal(asked), ClientGone()]) as server:
+        waiting = asyncio.ensure_future(fault_of_exchange(upstream, outbound(server.url), HOURS))
+        await asyncio.wait_for(asked.wait(), 10)
+        (link,) = deadlines._running
+        assert isinstance(link, Link)
+        for piece in (head(103), b""):
+            assert not waiting.done()
+            link.protocol.data_received(piece)
+            link.at = 0
+            deadlines._look(loop)
+            for _ in range(10):
+                await asyncio.sleep(0)
+        fault = await asyncio.wait_for(waiting, 10)
+        assert fault is not None
+        assert fault.fault is TransportFault.HEAD_TIMEOUT
 
 
 async def test_bytes_are_handed_out_as_they_arrive(upstream: Upstream) -> None:

@@ -131,8 +131,11 @@ class Link:
         self.at = self.loop.time() + self._head_s
 
     def expire(self) -> None:
-        """The time for the head is up; one that has arrived is in time."""
-        if not len(self.protocol):
+        """The time for the head is up; one that has arrived is in time, and may be an interim one, behind which the
+        waiting goes on."""
+        if len(self.protocol):
+            self.restart()
+        else:
             self.protocol.set_exception(TimeoutError())
 
     def release(self) -> None:
