@@ -150,16 +150,23 @@ def test_the_onboarding_page_by_an_authority_of_http2() -> None:
 
 @pytest.mark.parametrize(
     ("field", "method", "idle"),
-    [("x-any", "POST", True), ("Upgrade", "GET", False), ("upgrade", "GET", False), ("x-any", "PRI", False)],
+    [
+        ("x-any", "POST", True),
+        ("Upgrade", "GET", False),
+        ("upgrade", "GET", False),
+        ("x-any", "PRI", False),
+        ("x-any", "Pri", False),
+    ],
 )
 def test_upgrades_to_http2(field: str, method: str, idle: bool) -> None:
     addon, flow = disable_h2c.DisableH2C(), tflow.tflow()
     flow.request.headers[field] = "h2c"
     flow.request.method = method
+    flow.request.path, flow.request.http_version = "*", "HTTP/2.0"
     assert row(addon, "request").is_idle(flow) is idle
     before = flow.get_state()
     addon.request(flow)
-    assert (flow.get_state() == before) is (idle or method == "PRI")
+    assert (flow.get_state() == before) is idle
 
 
 @pytest.mark.parametrize(("mode", "idle"), [("regular", True), ("reverse:http://x", False)])

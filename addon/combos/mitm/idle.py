@@ -65,7 +65,7 @@ def _asks_for_no_upgrade(_addon: Any, flow: HTTPFlow) -> bool:
     for name, _ in data.headers.fields:
         if len(name) == 7 and name.lower() == b"upgrade":
             return False
-    return data.method != b"PRI"
+    return data.method.upper() != b"PRI"
 
 
 def _asks_for_no_revocations(_addon: Any, flow: HTTPFlow) -> bool:
