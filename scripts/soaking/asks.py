@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from answers import DIALECTS
 from plans import TOOL
 from scene import SHAPES, Combo
+from sending import Sending, sending_of
 
 ENTRANCES = ("base", "listener", "absolute", "tunnel", "http2")
 _PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
@@ -53,6 +54,7 @@ class Ask:
     packed: bool
     padding: int
     draw: random.Random = field(repr=False)
+    sending: Sending = field(default_factory=Sending)
     combo: Combo | None = None
 
     @property
@@ -118,6 +120,7 @@ def ask_of(seed: int, number: int, *, leave: float, longest_s: float) -> Ask:
         packed=rng.random() < 0.1,
         padding=padding,
         draw=rng,
+        sending=sending_of(seed, number),
     )
 
 

@@ -110,7 +110,8 @@ class Crowd:
         port: int = self._proxy.port_of(entrance)  # type: ignore[attr-defined]
         if entrance == "http2":
             return Client2(port, self._tls["h2"], self._look)
-        return Client(port, entrance, self._tls[protocol], self._look)
+        token: str = self._proxy.token if entrance == "listener" else ""  # type: ignore[attr-defined]
+        return Client(port, entrance, self._tls[protocol], self._look, token)
 
     async def _look(self, port: int) -> object:
         """What the proxy holds for the client at this port."""
@@ -121,7 +122,7 @@ class Crowd:
     # -- what is asked
 
     def _next(self, numbers: Iterator[int]) -> list[Ask]:
-        """The next requests for one connection; those behind one whose client leaves would be lost."""
+        """The next requests for one connection; those behind one whose client leaves or wants no more would be lost."""
         asks: list[Ask] = []
         count = 1
         for number in numbers:
@@ -129,7 +130,7 @@ class Crowd:
             if not asks and self.wishes.batches:
                 count = entrance_of(self.wishes.seed, number, self.wishes.entrances)[1]
             asks.append(ask)
-            if len(asks) >= count or ask.leaving is not None:
+            if len(asks) >= count or ask.leaving is not None or ask.sending.closes:
                 break
         return asks
 
@@ -163,7 +164,8 @@ class Crowd:
     def _was_stale(self, asks: list[Ask], answers: list[Answer]) -> bool:
         """Whether the proxy had closed the connection before it saw anything of this."""
         return not any(
-            answer.status or answer.left or self.book.of(ask.number) for ask, answer in zip(asks, answers, strict=True)
+            answer.status or answer.left or answer.errands or self.book.of(ask.number)
+            for ask, answer in zip(asks, answers, strict=True)
         )
 
     def _was_refused(self, answers: list[Answer]) -> bool:

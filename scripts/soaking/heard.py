@@ -13,7 +13,8 @@ _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\n\n|\n\r\n")
 
 @dataclass
 class Answer:
-    """Bytes and framing. `clean`: the framing said that it is complete; `left`: the client did not wait for that."""
+    """Bytes and framing. `clean`: the framing said that it is complete; `left`: the client did not wait for that;
+    `errands`: so many others were answered in front of it, and `faults` is what was wrong with these."""
 
     status: int = 0
     fields: dict[str, str] = field(default_factory=dict)
@@ -23,6 +24,8 @@ class Answer:
     hung: bool = False
     sent: bool = False
     reason: str = ""
+    errands: int = 0
+    faults: list[str] = field(default_factory=list)
 
 
 @dataclass

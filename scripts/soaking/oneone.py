@@ -7,9 +7,11 @@ import socket
 import ssl
 import struct
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from asks import Ask
 from heard import Answer
+from sending import Errand, Step, script
 
 type Look = Callable[[int], Awaitable[object]]
 """Asks the proxy about the connection of a client at this port."""
@@ -18,15 +20,18 @@ _BROKEN = (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverru
 
 
 class Client:
-    """One connection to the proxy."""
+    """One connection to the proxy. `token`: that of the management, where the connection is one of its listener."""
 
-    def __init__(self, port: int, entrance: str, tls: ssl.SSLContext, look: Look) -> None:
+    def __init__(self, port: int, entrance: str, tls: ssl.SSLContext, look: Look, token: str = "") -> None:
         self._look = look
+        self._token = token
         self._port = port
         self._entrance = entrance
         self._tls = tls
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
         self._host = ""
         self._limit: asyncio.Timeout | None = None
         self._patience_s = 0.0
@@ -57,8 +62,7 @@ class Client:
         try:
             if self._writer is None:
                 await self.connect(asks[0].host)
-            assert self._writer is not None
-            self._writer.write(b"".join(map(self._message, asks)))
+            self._writing = asyncio.create_task(self._write(self._script(asks)))
             for ask, answer in zip(asks, answers, strict=True):
                 answer.sent = not (ask.leaving and ask.leaving.in_request)
                 await self._one(ask, answer, patience_s)
@@ -69,11 +73,15 @@ class Client:
         except _BROKEN as error:
             answers[0].reason = answers[0].reason or repr(error)
             self.close()
+        if self._writing is not None and not self._writing.done():
+            self.close()  # all is answered, and not all of it was wanted
         return answers
 
     async def _one(self, ask: Ask, answer: Answer, patience_s: float) -> None:
         leaving = ask.leaving
         if leaving is not None and leaving.in_request:
+            if self._writing is not None:
+                await asyncio.wait([self._writing], timeout=patience_s)
             await asyncio.sleep(0.001)
             self._leave(answer, leaving.how)
             return
@@ -81,6 +89,7 @@ class Client:
         try:
             async with asyncio.timeout(patience_s if stays else leaving.after_s) as limit:
                 self._limit, self._patience_s = (limit if stays else None), patience_s
+                await self._errands(ask, answer)
                 await self._read(ask, answer)
         except TimeoutError:
             answer.hung = stays
@@ -99,33 +108,87 @@ class Client:
         own = f"{len(answer.body)} bytes came, {unread} unread, reading {writer.transport.is_reading()}"  # type: ignore[attr-defined]
         return f"{own}; the proxy: {await self._look(writer.get_extra_info('sockname')[1])}"
 
-    def _message(self, ask: Ask) -> bytes:
-        body = ask.body()
+    # -- what is sent
+
+    def _script(self, asks: list[Ask]) -> list[Step]:
+        """Everything that is written for these requests; a client that leaves in its own sends a part of it."""
+        parts = []
+        for ask in asks:
+            head, body = self._message(ask)
+            sending = ask.sending
+            if ask.leaving and ask.leaving.in_request:
+                end = random.Random(ask.number).randint(1, len(head) + len(body) - 1)
+                head, body = head[:end], body[: max(0, end - len(head))]
+                sending = replace(sending, expects="")
+            ahead = b"".join(errand.message(f"127.0.0.1:{self._port}", self._token) for errand in self._asked(ask))
+            parts.append((ahead + head, body, sending))
+        return script(parts)
+
+    def _asked(self, ask: Ask) -> tuple[Errand, ...]:
+        """What else is asked in front of a request."""
+        return ask.sending.errands if self._entrance == "listener" else ()
+
+    def _message(self, ask: Ask) -> tuple[bytes, bytes]:
+        body, is_old = ask.body(), ask.sending.old and self._entrance == "listener"
         own = f"127.0.0.1:{self._port}"
         host = {"base": own, "listener": own, "tunnel": self._host}.get(self._entrance, ask.host)
         target = f"http://{host}{ask.path}" if self._entrance == "absolute" else ask.path
-        framing = ("transfer-encoding", "chunked") if ask.chunked else ("content-length", str(len(body)))
-        fields = [("host", host), *ask.fields(), framing]
-        head = f"POST {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
-        if ask.chunked:
+        chunked = ask.chunked and not is_old
+        framing = ("transfer-encoding", "chunked") if chunked else ("content-length", str(len(body)))
+        fields = [("host", host), *ask.fields(), *ask.sending.fields, framing]
+        head = f"POST {target} HTTP/1.{0 if is_old else 1}\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
+        if chunked:
             half = len(body) // 2
             parts = (body[:half], body[half:])
             body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts if part) + b"0\r\n\r\n"
-        whole = head.encode() + body
-        if ask.leaving and ask.leaving.in_request:
-            return whole[: random.Random(ask.number).randint(1, len(whole) - 1)]
-        return whole
+        return head.encode(), body
 
-    async def _read(self, ask: Ask, answer: Answer) -> None:
+    async def _write(self, steps: list[Step]) -> None:
+        """Send all of it; that the connection is lost is noticed by who reads."""
+        writer = self._writer
+        assert writer is not None
+        with contextlib.suppress(OSError):
+            for step in steps:
+                if isinstance(step, bytes):
+                    writer.write(step)
+                    await writer.drain()
+                elif isinstance(step, float):
+                    await asyncio.sleep(step)
+                else:
+                    await self._wanted.wait()
+                    self._wanted.clear()
+
+    # -- what is read
+
+    async def _errands(self, ask: Ask, answer: Answer) -> None:
+        """The answers to what was asked in front of it."""
+        for errand in self._asked(ask):
+            told = Answer()
+            await self._read(replace(ask, leaving=None, slow_s=0.0), told, bodiless=errand.method == "HEAD")
+            answer.errands += 1
+            wrong = told.status != errand.status or b"canary-" in told.body
+            if wrong or self._writer is None:
+                kept = "" if self._writer else " and the connection closed"
+                answer.faults.append(f"{errand.method} {errand.target}: {told.status}{kept} {bytes(told.body)[:200]!r}")
+            if self._writer is None:
+                raise ConnectionError("closed behind an errand")
+
+    async def _read(self, ask: Ask, answer: Answer, *, bodiless: bool = False) -> None:
         assert self._reader is not None
         lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         answer.fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
         answer.status = int(lines[0].split(" ")[1])
         if answer.status < 200:
             answer.status = 0
+            if ask.sending.expects == "waits":
+                self._wanted.set()
             await self._read(ask, answer)
             return
-        await self._body(ask, answer)
+        if bodiless:
+            answer.clean = True
+        else:
+            await self._body(ask, answer)
         if answer.fields.get("connection", "").lower() == "close":
             self.close()
 
@@ -165,6 +228,7 @@ class Client:
 
     def _leave(self, answer: Answer, how: str) -> None:
         answer.left = True
+        self._stop_writing()
         writer = self._writer
         if writer is None:
             return
@@ -182,6 +246,13 @@ class Client:
 
     def close(self) -> None:
         """Close the connection."""
+        self._stop_writing()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    def _stop_writing(self) -> None:
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.cancel()
+        self._wanted.clear()

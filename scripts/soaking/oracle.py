@@ -43,7 +43,7 @@ def judge(case: Case) -> list[str]:
     assert combo is not None
     if case.answer.hung:
         return ["no end of the answer in time"]
-    found = [*_credentials(case), *_mixtures(case)]
+    found = [*case.answer.faults, *_credentials(case), *_mixtures(case)]
     if not case.answer.left:
         found += _silent(case)
     if found:

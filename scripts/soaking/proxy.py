@@ -41,6 +41,11 @@ class Proxy:
         """The configuration file."""
         return self.home / "config.json"
 
+    @property
+    def token(self) -> str:
+        """The token of the management."""
+        return (self.home / "admin-api-token").read_text().strip()
+
     async def _read(self) -> None:
         assert self.process.stdout is not None
         with (self.home / "log").open("w") as log:
