@@ -207,6 +207,43 @@ async def test_what_was_held_back_is_answered() -> None:
     connection.connection_lost(None)
 
 
+MANAGE = request_bytes("POST", "/api/x", HOST, b"{}")
+BEHIND = [POST, MANAGE, *(request_bytes("GET", target, HOST, b"") for target in ("/v1/x", "/api/x"))]
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("message", [POST, MANAGE])
+@pytest.mark.parametrize(("late", "ahead"), [(1, 100), (33, 2)])
+async def test_requests_whose_bodies_came_later_hold_up_none_behind_them(
+    late: int, ahead: int, message: bytes, behind: bytes, short: bool
+) -> None:
+    connection, transport = connected(short=short)
+    for _ in range(late):
+        for part in (message[:-1], message[-1:]):
+            connection.data_received(part)
+            await quiet()
+    connection.data_received(behind * ahead)
+    await until(lambda: transport.sent.count(b"HTTP/1.1 200") == late + ahead)
+    assert transport.reading
+    connection.connection_lost(None)
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("message", [POST, MANAGE])
+async def test_many_requests_that_come_with_the_end_of_a_body_are_answered(
+    message: bytes, behind: bytes, short: bool
+) -> None:
+    connection, transport = connected(short=short)
+    connection.data_received(message[:-1])
+    await quiet()
+    connection.data_received(message[-1:] + behind * 100)
+    await until(lambda: transport.sent.count(b"HTTP/1.1 200") == 101)
+    assert transport.reading
+    connection.connection_lost(None)
+
+
 async def test_a_body_too_large_is_read_to_its_end_and_the_connection_closed() -> None:
     connection, transport = connected(short=True)
     message = request_bytes("POST", "/v1/responses", HOST, b"x" * 5_000)
