@@ -36,6 +36,9 @@ SERVE = [Again([Expect(), Send(response(200, b"{}"))])]
 TOO_MUCH = b"x" * 30_000_000  # more than the buffers of a loopback connection hold
 
 
+def _nothing() -> None: ...
+
+
 @pytest.fixture(params=[False, True], ids=["plain", "tls"])
 def tls(request: pytest.FixtureRequest, authority: Authority) -> ssl.SSLContext | None:
     """What the servers speak here."""
@@ -85,7 +88,9 @@ async def test_only_a_body_that_has_to_wait_is_told_of_when_it_is_sent(
     async with RawServer(script, tls=tls) as server, aiohttp.TCPConnector() as pool:
         connection = await _connect(pool, server, trust)
         async with asyncio.timeout(20):
-            answer, _, _ = await send(connection, _head(body), body, Writes(), is_bodiless=False, on_sent=sent.set)
+            answer, _, _ = await send(
+                connection, _head(body), body, Writes(), is_bodiless=False, on_sent=sent.set, on_interim=_nothing
+            )
         connection.close()
         assert answer.code == 200
         assert sent.is_set() is is_told
@@ -120,7 +125,9 @@ async def test_a_long_body_waits_here_until_the_other_end_takes_it(
         monkeypatch.setattr(protocol, "pause_writing", paused)
         message = _head(TOO_MUCH)
         async with asyncio.timeout(20):
-            _, _, sending = await send(connection, message, TOO_MUCH, Writes(), is_bodiless=False, on_sent=sent.set)
+            _, _, sending = await send(
+                connection, message, TOO_MUCH, Writes(), is_bodiless=False, on_sent=sent.set, on_interim=_nothing
+            )
         assert sending is not None
         await asyncio.wait_for(full.wait(), 20)
         assert not sending.done()
@@ -161,7 +168,15 @@ async def test_a_closed_connection_is_not_written_to(tls: ssl.SSLContext | None,
         connection = await _connect(pool, server, trust)
         connection.close()
         with pytest.raises(aiohttp.ClientConnectionResetError):
-            await send(connection, b"GET / HTTP/1.1\r\n\r\n", b"", Writes(), is_bodiless=False, on_sent=lambda: None)
+            await send(
+                connection,
+                b"GET / HTTP/1.1\r\n\r\n",
+                b"",
+                Writes(),
+                is_bodiless=False,
+                on_sent=_nothing,
+                on_interim=_nothing,
+            )
         assert server.requests == []
 
 

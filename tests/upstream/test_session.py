@@ -81,7 +81,8 @@ async def test_interim_answers_are_skipped(upstream: Upstream) -> None:
         assert await exchange(upstream, outbound(server.url)) == (200, b"{}")
 
 
-async def test_an_interim_answer_at_the_last_moment_is_no_reason_to_wait_for_ever(upstream: Upstream) -> None:
+@pytest.mark.parametrize("interim", [0, 1, 3])
+async def test_interim_answers_at_the_last_moment_give_no_more_time(interim: int, upstream: Upstream) -> None:
     loop, deadlines = asyncio.get_running_loop(), upstream._deadlines
     asked = asyncio.Event()
     async with RawServer([Expect(), Signal(asked), ClientGone()]) as server:
@@ -89,16 +90,28 @@ async def test_an_interim_answer_at_the_last_moment_is_no_reason_to_wait_for_eve
         await asyncio.wait_for(asked.wait(), 10)
         (link,) = deadlines._running
         assert isinstance(link, Link)
-        for piece in (head(103), b""):
-            assert not waiting.done()
-            link.protocol.data_received(piece)
-            link.at = 0
-            deadlines._look(loop)
-            for _ in range(10):
-                await asyncio.sleep(0)
+        link.protocol.data_received(head(103) * interim)
+        link.at = 0
+        deadlines._look(loop)
         fault = await asyncio.wait_for(waiting, 10)
         assert fault is not None
         assert fault.fault is TransportFault.HEAD_TIMEOUT
+
+
+@pytest.mark.parametrize("interim", [0, 1, 3])
+async def test_an_answer_at_the_last_moment_is_in_time(interim: int, upstream: Upstream) -> None:
+    loop, deadlines = asyncio.get_running_loop(), upstream._deadlines
+    asked = asyncio.Event()
+    async with RawServer([Expect(), Signal(asked), ClientGone()]) as server:
+        waiting = asyncio.ensure_future(exchange(upstream, outbound(server.url), timeouts=HOURS))
+        await asyncio.wait_for(asked.wait(), 10)
+        (link,) = deadlines._running
+        assert isinstance(link, Link)
+        link.protocol.data_received(head(103) * interim + response(200, b"{}"))
+        link.at = 0
+        deadlines._look(loop)
+        assert await asyncio.wait_for(waiting, 10) == (200, b"{}")
+        await upstream.close()
 
 
 async def test_bytes_are_handed_out_as_they_arrive(upstream: Upstream) -> None:

@@ -72,6 +72,7 @@ class Link:
     __slots__ = (
         "_head_s",
         "_idle",
+        "_is_late",
         "_judged",
         "at",
         "connection",
@@ -92,6 +93,7 @@ class Link:
         self.reused = False
         self.at = 0.0
         self._head_s = 0.0
+        self._is_late = False
         self.loop = asyncio.get_running_loop()
         self.on_lost: Callable[[], None] | None = None
         self._judged: Rights | None = None
@@ -129,14 +131,19 @@ class Link:
     def restart(self) -> None:
         """From now on the head may take its full time."""
         self.at = self.loop.time() + self._head_s
+        self._is_late = False
 
     def expire(self) -> None:
-        """The time for the head is up; one that has arrived is in time, and may be an interim one, behind which the
-        waiting goes on."""
+        """The time for the head is up; one that has arrived is in time, if it is no interim one."""
         if len(self.protocol):
-            self.restart()
+            self._is_late = True
         else:
             self.protocol.set_exception(TimeoutError())
+
+    def pass_over(self) -> None:
+        """What has arrived was an interim head, which gives no more time. Raises TimeoutError when the time is up."""
+        if self._is_late and not len(self.protocol):
+            raise TimeoutError
 
     def release(self) -> None:
         """The next request may use it."""

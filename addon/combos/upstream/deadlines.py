@@ -17,7 +17,7 @@ class Deadline(Protocol):
     at: float
 
     def expire(self) -> None:
-        """The time is up. What moves `at` away is looked after as before."""
+        """The time is up."""
 
 
 class Deadlines:
@@ -59,9 +59,8 @@ class Deadlines:
         self._timer = None
         now = loop.time()
         for deadline in [deadline for deadline in self._running if deadline.at <= now]:
+            self._running.discard(deadline)
             deadline.expire()
-            if deadline.at <= now:
-                self._running.discard(deadline)
         nearest = min((deadline.at for deadline in self._running), default=math.inf)
         if nearest < math.inf:
             self._set(loop, nearest)

@@ -36,11 +36,13 @@ async def send(
     *,
     is_bodiless: bool,
     on_sent: Callable[[], None],
+    on_interim: Callable[[], None],
 ) -> Beginning:
     """Write a request and wait for the head of its final answer; `is_bodiless`: the answer has none, as for HEAD.
 
     `on_sent` is called when a body that was not taken at once is sent. That may go on after the head of the answer: the
-    caller cancels the task when nobody wants the rest. Raises what aiohttp raises.
+    caller cancels the task when nobody wants the rest. `on_interim` is called for every head that is passed over, and
+    may raise. Raises what aiohttp raises.
     """
     protocol = connection.protocol
     if protocol is None or protocol.transport is None or protocol.transport.is_closing():
@@ -64,6 +66,7 @@ async def send(
             message, content = await protocol.read()
             if message.code >= 200 or message.code == 101:
                 return message, content, sending
+            on_interim()
     except BaseException:
         if sending is not None:
             sending.cancel()

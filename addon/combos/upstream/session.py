@@ -125,7 +125,13 @@ class Upstream:
         try:
             is_bodiless = request.method == "HEAD"
             beginning = await send(
-                link.connection, head, request.body, self._writes, is_bodiless=is_bodiless, on_sent=link.restart
+                link.connection,
+                head,
+                request.body,
+                self._writes,
+                is_bodiless=is_bodiless,
+                on_sent=link.restart,
+                on_interim=link.pass_over,
             )
         except Exception as exc:
             link.abort()
