@@ -269,6 +269,35 @@ async def test_changes_that_no_manager_is_told_of(
     remembered.remove()
 
 
+class Switched(Named):
+    """Has its handler switched on and off; the attribute is there all the time."""
+
+    def __init__(self, name: str, calls: list[str]) -> None:
+        super().__init__(name, calls)
+        self.request: Callable[[object], None] | None = None
+
+    def switch(self, *, on: bool) -> None:
+        self.request = (lambda _flow: self.calls.append(self.name)) if on else None
+
+
+async def test_a_handler_that_is_switched_on_and_off(manager: AddonManager) -> None:
+    calls: list[str] = []
+    switched = Switched("s", calls)
+    manager.add(Plain("a", calls), switched, Plain("b", calls))
+    remembered = RememberedHooks(manager)
+    remembered.install()
+    for is_on in (False, True, False, True):
+        switched.switch(on=is_on)
+        for way in (fired, triggered):
+            calls.clear()
+            await way(manager)
+            assert calls == (["a", "s", "b"] if is_on else ["a", "b"])
+        calls.clear()
+        manager.trigger(EVENT)
+        assert calls == (["a", "s", "b"] if is_on else ["a", "b"])
+    remembered.remove()
+
+
 SCRIPT = """
 def request(flow):
     flow.append("{name}")

@@ -33,17 +33,22 @@ def steps_of(manager: AddonManager, name: str) -> Steps | None:
     """The steps of a hook; None when one handler cannot be called, which mitmproxy has to judge itself."""
     steps: list[Step] = []
     for addon in addon_chain(manager):
-        members = [each for each in traverse([addon]) if getattr(each, name, None)]
-        if not all(callable(getattr(each, name)) for each in members):
+        members = [each for each in traverse([addon]) if _may_handle(each, name)]
+        if not all(callable(handler) for each in members if (handler := getattr(each, name))):
             return None
         following = len(steps) + len(members)
         steps += [Step(each, name, idleness(each, name), _is_ours(each, name), following) for each in members]
     return tuple(_with_idlers(steps, name))
 
 
+def _may_handle(addon: object, name: str) -> bool:
+    """Whether the addon has a handler, or a place of its own for one: what is put there later is not noticed."""
+    return bool(getattr(addon, name, None)) or name in getattr(addon, "__dict__", ())
+
+
 def has_coroutine(steps: Steps) -> bool:
     """Whether a handler must be awaited."""
-    return any(inspect.iscoroutinefunction(getattr(step.addon, step.name)) for step in steps)
+    return any(inspect.iscoroutinefunction(getattr(step.addon, step.name, None)) for step in steps)
 
 
 def _with_idlers(steps: Sequence[Step], name: str) -> Iterator[Step]:

@@ -211,7 +211,9 @@ class RememberedHooks:
             step = steps[place]
             place += 1
             try:
-                getattr(step.addon, step.name)(*arguments)
+                handler = getattr(step.addon, step.name, None)
+                if handler:
+                    handler(*arguments)
             except AddonHalt:
                 return
             except Exception:
