@@ -1,6 +1,7 @@
 """Whoever leaves, the client or the addon, ends the answer at once."""
 
 import asyncio
+import gc
 
 import pytest
 from mitmproxy.http import HTTPFlow
@@ -50,6 +51,24 @@ async def test_a_disconnect_cancels_at_once(start: Start, name: str, body: Respo
             await client.head()
             assert await client.chunk() == b"first"
     await watched.was_cancelled()
+
+
+@pytest.mark.parametrize("sent", [b"G", b"GET http://models.test/ours HTTP/1.1\r\n\r\n"])
+async def test_a_connection_that_is_given_up_while_it_waits_for_its_turn_is_closed(start: Start, sent: bytes) -> None:
+    proxy = await start(Answering(Watched(forever)))
+    gc.disable()  # which closes what nobody refers to, in its own time
+    try:
+        async with h1_client(proxy) as client:
+            await settle(lambda: bool(proxy.handlers))
+            (handler,) = proxy.handlers
+            async with handler._server_event_lock:
+                client.send(sent)
+                await settle(lambda: bool(handler._server_event_lock._waiters))
+                handler.close_connection(handler.client)
+                await settle(lambda: not proxy.handlers)
+            assert await asyncio.wait_for(client.reader.read(), LIMIT_S) == b""
+    finally:
+        gc.enable()
 
 
 async def test_a_disconnect_cancels_a_writer_that_waits_for_the_socket(start: Start) -> None:

@@ -151,6 +151,9 @@ class TransportWriter(Protocol):
     async def drain(self) -> None:
         """Return when the send buffer has room; OSError when the connection is gone."""
 
+    def close(self) -> None:
+        """Close it once everything is sent; OSError when the connection is gone."""
+
 
 def builtin_next_layer(next_layer: NextLayer) -> None:
     """Let mitmproxy's own addon `nextlayer` decide; it leaves a decision alone that was already taken."""

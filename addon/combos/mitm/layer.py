@@ -7,7 +7,7 @@ pieces enter mitmproxy's layers. What the response says is the responder's busin
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from mitmproxy.connection import Client
 from mitmproxy.http import HTTPFlow, Response
@@ -72,14 +72,20 @@ class StreamedResponses:
             layer = getattr(layer, "child_layer", None)
 
     def client_disconnected(self, client: Client) -> None:
-        """Hook: cancel what this client still waits for.
+        """Hook: cancel what this client still waits for, and close its connection.
 
-        As a rule its streams have been told; not when mitmproxy cancels a connection while it waits for its lock.
+        As a rule its streams have been told, and the connection is closed; neither when mitmproxy cancels a connection
+        while it waits for its lock. Whoever reads from it would wait until the garbage collector finds it.
         """
         handler = connection_handler(client)
-        if handler is not None:
-            for stream in running_answers(handler):
-                stream.client_left()
+        if handler is None:
+            return
+        for stream in running_answers(handler):
+            stream.client_left()
+        transport = client_transport(handler, client)
+        if transport is not None:
+            with suppress(OSError):
+                transport.close()
 
     def done(self) -> None:
         """Hook: the addon goes, and with it every answer in the making."""
