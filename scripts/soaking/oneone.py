@@ -8,6 +8,7 @@ import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 from asks import Ask
 from heard import Answer
@@ -17,6 +18,15 @@ type Look = Callable[[int], Awaitable[object]]
 """Asks the proxy about the connection of a client at this port."""
 
 _BROKEN = (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+
+
+def _sockets(port: int) -> list[str]:
+    """Both ends of the connection from this port, where the kernel tells: addresses, state, bytes unsent and unread."""
+    try:
+        lines = Path("/proc/net/tcp").read_text().splitlines()
+    except OSError:
+        return []
+    return [" ".join(line.split()[1:5]) for line in lines if f":{port:04X} " in line]
 
 
 class Client:
@@ -106,7 +116,9 @@ class Client:
             return "no connection"
         unread = len(reader._buffer)  # type: ignore[attr-defined]
         own = f"{len(answer.body)} bytes came, {unread} unread, reading {writer.transport.is_reading()}"  # type: ignore[attr-defined]
-        return f"{own}; the proxy: {await self._look(writer.get_extra_info('sockname')[1])}"
+        sent = f"all sent {self._writing is None or self._writing.done()}, errands {answer.errands}"
+        port = writer.get_extra_info("sockname")[1]
+        return f"{own}, {sent}; the kernel: {_sockets(port)}; the proxy: {await self._look(port)}"
 
     # -- what is sent
 
