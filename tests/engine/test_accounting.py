@@ -1,10 +1,13 @@
 """What the end of an attempt leaves behind: recall, counts, records."""
 
+import json
+
 import pytest
 
 from combos.core.facts import Headers
 from combos.core.recall import lane_key, recall
 from combos.engine.events import ChunkReceived, ClientGone, Ended, HeadReceived, Started
+from combos.engine.record import MODEL_MAX
 from playbook import World, completed, config, created, delta, event, failed, sends
 
 KEY = lane_key("caller", "lane")
@@ -83,6 +86,19 @@ def test_records_hold_rule_cooldown_and_error(status: int) -> None:
     assert (attempt.status, attempt.error_code, attempt.error_message) == (status, "c", "m 1")
     assert (attempt.cooldown is not None and attempt.cooldown.ms) == (3000 if status != 400 else False)
     assert attempt.ended_ms == world.mono_ms
+
+
+@pytest.mark.parametrize("length", [MODEL_MAX, MODEL_MAX + 1, 1_000_000])
+@pytest.mark.parametrize("stream", [True, False])
+def test_records_hold_no_more_than_the_beginning_of_a_name(length: int, stream: bool) -> None:
+    world, long = World(config()), "x" * length
+    play = world.turn(lane="lane", caller="caller", stream=stream) >> Started() << sends("alpha/m1")
+    if stream:
+        play.stream(0, created(), delta("x"), completed(model=long))
+    else:
+        play.answer(0, 200, json.dumps({"status": "completed", "model": long, "output": [1]}).encode())
+    assert play.record.attempts[0].response_model == long[:MODEL_MAX]
+    assert remembered(world, long) is remembered(world, long[:MODEL_MAX]) is None
 
 
 def test_round_robin_batches_end_on_any_hop() -> None:

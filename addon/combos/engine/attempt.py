@@ -17,7 +17,7 @@ from combos.engine import telling
 from combos.engine.commands import Limit
 from combos.engine.events import ChunkReceived, Ended, Failed, HeadReceived
 from combos.engine.prefix import Prefix
-from combos.engine.record import AttemptRecord
+from combos.engine.record import MODEL_MAX, AttemptRecord
 from combos.engine.request import TurnOptions, TurnRequest
 from combos.engine.select import Pick
 from combos.engine.silence import Silence
@@ -172,7 +172,8 @@ class Attempt:
     def _note(self, usage: dict[str, int] | None, model: str | None, response_id: str | None) -> None:
         """What the answer said of itself; the model is the one that the client sees."""
         self.record.usage, self.response_id = usage, response_id
-        self.record.response_model = model if self.voice is None else self.voice.model
+        seen = model if self.voice is None else self.voice.model
+        self.record.response_model = None if seen is None else seen[:MODEL_MAX]
 
     def no_output_in_time(self) -> Refused:
         """The failure of an exchange that showed no output within `firstOutputTimeoutMs`."""

@@ -7,6 +7,10 @@ from combos.core.facts import Cooldown, Dialect, Surface, Verdict
 from combos.core.names import target_key
 from combos.core.values import dataclass
 
+MODEL_MAX = 2_048
+"""Characters of the model's name in an answer that are kept: more than any has. Records wait, many at a time, to be
+entered into the books and to be looked at, and a target may send megabytes in place of a name."""
+
 
 class Outcome(StrEnum):
     """How a turn ended, as logs and metrics name it."""
@@ -38,6 +42,7 @@ class AttemptRecord:
     error_message: str = ""
     usage: dict[str, int] | None = None
     response_model: str | None = None
+    """The name in the answer as the client saw it; the beginning of one longer than `MODEL_MAX`."""
     dropped: tuple[str, ...] = ()
     """What translation left out of the request, in the client's words."""
     dialect: Dialect | None = None
