@@ -1,4 +1,4 @@
-"""What became of requests, as events, and the last failure of every target. Keeps no prompt, no key, no error text."""
+"""What became of requests, as events, and the last failure of every target. Tells no prompt, no key, no error text."""
 
 from collections.abc import Mapping
 from functools import partial
