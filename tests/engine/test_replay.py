@@ -60,6 +60,18 @@ def test_turn_two_on_another_target_gets_the_full_history_and_no_id() -> None:
     assert body(play, 0)["input"][1] == SAID
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("half \ud83d", "and now?"), ("hi", "half \ud83d"), ("half \ude00", [FIRST | {"content": "\ud83d"}])],
+)
+def test_half_a_surrogate_pair_in_a_conversation_does_not_end_it(first: str, second: Any) -> None:
+    world = mixed("R", "R")
+    answered(world, input=first)
+    play = world.turn(previous_response_id="resp_a", input=second) >> Started() << sends("alpha/m1")
+    new = second if isinstance(second, list) else [FIRST | {"content": second}]
+    assert body(play)["input"] == [FIRST | {"content": first}, SAID, *new]
+
+
 @pytest.mark.parametrize(("wire", "field"), [("C", "messages"), ("M", "messages"), ("G", "contents")])
 def test_over_another_dialect_it_is_a_conversation_of_that_dialect(wire: str, field: str) -> None:
     world = mixed("R", "R", wire)

@@ -31,6 +31,7 @@ from combos.wire.splice import SpliceError, members, replace_members, sole_membe
         (b'{"a":1, "b":2}', {"a": None, "b": None, "c": b"[]"}, b'{"c":[]}'),
         (b'{"a":1,"a":2,"b":3}', {"a": None}, b'{"b":3}'),
         (b'{"a":1}', {"b": None}, b'{"a":1}'),
+        (b'{"\\ud83d":1,"a":1,"b":2}', {"a": None, "b": b"3"}, b'{"\\ud83d":1,"b":3}'),
         (b'{"a":[{"b":"]}"},[1,[2,{"c":[[]]}]]],"m":1}', {"m": b"2"}, b'{"a":[{"b":"]}"},[1,[2,{"c":[[]]}]]],"m":2}'),
     ],
 )

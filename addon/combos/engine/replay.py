@@ -7,8 +7,6 @@ that is not known is decided by `speech`.
 from collections.abc import Callable
 from dataclasses import replace
 
-import orjson
-
 from combos.core import errors
 from combos.core.facts import Dialect, Now, Surface
 from combos.core.replay import Exchange
@@ -16,6 +14,7 @@ from combos.engine.attempt import Attempt
 from combos.engine.request import TurnRequest
 from combos.engine.state import EngineState
 from combos.wire.history import continued, kept_output, previous_response
+from combos.wire.json_text import loads
 from combos.wire.request import compaction_trigger, parent_thread
 
 
@@ -36,7 +35,7 @@ def replayed(request: TurnRequest, state: EngineState, clock: Callable[[], Now])
         return lost
     try:
         body = continued(facts.body, exchange.body, exchange.output)
-        document = orjson.loads(body)
+        document = loads(body)
     except ValueError:
         return lost
     return replace(request, facts=replace(facts, body=body, document=document, model_at=None), makers=exchange.makers)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 
 from combos.wire.inspector import as_list, as_mapping
+from combos.wire.json_text import loads
 from combos.wire.splice import members, replace_members
 
 PREVIOUS = "previous_response_id"
@@ -69,9 +70,9 @@ def _array(pieces: list[bytes]) -> bytes:
 
 def _repeats(new: bytes, old: bytes, answer: bytes) -> bool:
     """Whether the new items begin with the whole history, and something in its answer can have come from there only."""
-    answered = orjson.loads(_array([answer]))
+    answered = loads(_array([answer]))
     if not any(as_mapping(item).get("id") or as_mapping(item).get("call_id") for item in answered):
         return False
-    history = [*orjson.loads(_array([old])), *answered]
-    beginning: list[object] = orjson.loads(_array([new]))[: len(history)]
+    history = [*loads(_array([old])), *answered]
+    beginning: list[object] = loads(_array([new]))[: len(history)]
     return beginning == history

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import orjson
 
+from combos.wire.json_text import loads
+
 type Path = str | tuple[str, ...]
 type _Tree = dict[str, "bytes | _Tree | None"]
 
@@ -126,7 +128,7 @@ def _decoded(quoted: bytes) -> str:
     if b"\\" not in quoted:
         return quoted[1:-1].decode(errors="replace")
     try:
-        return str(orjson.loads(quoted))
+        return str(loads(quoted))
     except orjson.JSONDecodeError as error:
         raise SpliceError("a key is not valid") from error
 
