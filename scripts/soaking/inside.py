@@ -149,8 +149,8 @@ def _client(port: int) -> list[str]:
     found = []
     for handler in ctx.master.addons.get("proxyserver").connections.values():
         if handler.client.peername[1] == port:
-            writer = handler.transports[handler.client].writer
-            unsent = writer.transport.get_write_buffer_size() if writer is not None else None
+            io = handler.transports.get(handler.client)
+            unsent = None if io is None or io.writer is None else io.writer.transport.get_write_buffer_size()
             streams = [repr(layer) for layer in gc.get_objects() if _is_stream_of(layer, handler.client)]
             found.append(f"unsent {unsent}, {handler.client.state}, streams {streams}")
     return found
