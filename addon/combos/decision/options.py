@@ -6,7 +6,7 @@ ladder takes the target out of the decision (fallback still reaches it).
 
 from collections.abc import Mapping, Sequence
 
-from combos.core.config_combo import ComboConfig, CooldownWaitPolicy, TargetConfig
+from combos.core.config_combo import TargetConfig
 from combos.core.ladder import RUNGS, resolve_at_or_below
 from combos.core.names import TYPESAFE_PROVIDER, target_key
 from combos.core.registry import Combo, Target
@@ -70,12 +70,11 @@ type Options = Mapping[str, Option]
 
 def candidates_of(combo: Combo, eligible: Sequence[Target]) -> tuple[Candidate, ...]:
     """The candidates among the eligible targets, in configuration order."""
-    config = combo.config
-    rows = {target_key(row.provider, row.model): row for row in config.targets}
-    service = config.decision_provider or TYPESAFE_PROVIDER
+    rows = {target_key(row.provider, row.model): row for row in combo.config.targets}
+    service = combo.config.decision_provider or TYPESAFE_PROVIDER
     offered = [target for target in eligible if target.provider_name != service]
     found = [(target, _candidate(target, rows.get(target.key))) for target in offered]
-    return _without_last_resorts(config, [(target, made) for target, made in found if made is not None])
+    return _without_last_resorts(combo, [(target, made) for target, made in found if made is not None])
 
 
 def _candidate(target: Target, row: TargetConfig | None) -> Candidate | None:
@@ -88,11 +87,10 @@ def _candidate(target: Target, row: TargetConfig | None) -> Candidate | None:
     return Candidate(target.provider_name, target.model, efforts, note)
 
 
-def _without_last_resorts(config: ComboConfig, found: list[tuple[Target, Candidate]]) -> tuple[Candidate, ...]:
+def _without_last_resorts(combo: Combo, found: list[tuple[Target, Candidate]]) -> tuple[Candidate, ...]:
     """Last resorts are withheld while a normal target is on offer, if the combo's policy says so."""
-    if config.cooldown_wait_policy is CooldownWaitPolicy.BEFORE_LAST_RESORT:
-        found = [pair for pair in found if not pair[0].last_resort] or found
-    return tuple(made for _, made in found)
+    normal = [made for target, made in found if target in combo.normal]
+    return tuple(normal or [made for _, made in found])
 
 
 def fail_open(candidates: Sequence[Candidate]) -> Option | None:

@@ -6,7 +6,7 @@ Reads the same rules and state as a turn and changes neither.
 import copy
 from collections.abc import Callable
 
-from combos.core.config_combo import CooldownWaitPolicy, Strategy
+from combos.core.config_combo import Strategy
 from combos.core.cooldowns import CooldownKey
 from combos.core.eligibility import Constraints, reason_out
 from combos.core.facts import Now
@@ -99,8 +99,7 @@ def _next(
     reset_at: Callable[[Target], int | None],
 ) -> str | None:
     eligible = [target for target in combo.targets if reasons[target.key] is None]
-    if combo.config.cooldown_wait_policy is CooldownWaitPolicy.BEFORE_LAST_RESORT:
-        eligible = [target for target in eligible if not target.last_resort] or eligible
+    eligible = [target for target in eligible if target in combo.normal] or eligible
     if not eligible or (combo.config.strategy is Strategy.RANDOM and len(eligible) > 1):
         return None
     evidence = Evidence(lambda: 0.0, reset_at)

@@ -4,7 +4,7 @@ from combos.core.facts import Headers
 
 
 class Fields:
-    """An index made once, for all who ask the same request. Names are in lower case.
+    """An index made once, for all who ask the same message. Names are in lower case.
 
     `raw` has the fields as they came: in order, with repetitions. `first` has the first value of each.
     """
