@@ -88,7 +88,7 @@ class Accounting:
         conversation = self.request.conversation
         if conversation is not None and attempt.voice is None and self.request.facts.dialect is not Dialect.CHAT:
             self.state.note_maker(conversation, attempt.pick.target.provider_name, now)
-        value = attempt.fields.get(TURN_STATE) if TURN_STATE in attempt.fields.first else None
+        value = attempt.fields.get(TURN_STATE)
         if value:
             self.state.bind_turn_state(value, attempt.pick.target, now)
 

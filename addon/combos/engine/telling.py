@@ -23,8 +23,6 @@ _ERROR_LIMIT = 8 * 1024 * 1024
 
 def content_coding(fields: Fields) -> str | None:
     """The content coding of an answer, None when its bytes are plain."""
-    if b"content-encoding" not in fields.first:
-        return None
     coding = fields.get(b"content-encoding")
     return None if coding is None or coding.lower() in ("", "identity") else coding
 

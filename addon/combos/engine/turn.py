@@ -194,8 +194,7 @@ class Turn:
             return
         denial = None if pick is None else self._budget.reserve(kind)
         if pick is not None and denial is None:
-            if self._last is not None:
-                self._close_refused(now)
+            self._close_refused(now)
             self._send(pick, kind, now)
             return
         if denial is not None:

@@ -40,7 +40,6 @@ _LOGINS = frozenset(
     }
 )  # fmt: skip
 _LANE = frozenset({b"x-codex-parent-thread-id", b"thread-id", b"session_id", b"session-id"})
-_SESSION = b"x-claude-code-session-id"
 _LANE_VALUE_MAX = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -273,7 +272,7 @@ def parent_thread(fields: Fields) -> str | None:
 
 def conversation(fields: Fields) -> str | None:
     """The conversation that Claude Code's header fields name, for clients without a lane; None when they name none."""
-    session = _digest(fields, _SESSION) if _SESSION in fields.first else None
+    session = _digest(fields, b"x-claude-code-session-id")
     if session is None:
         return None
     agent = _digest(fields, b"x-claude-code-agent-id")
