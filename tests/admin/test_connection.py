@@ -186,6 +186,46 @@ async def test_a_body_of_very_many_chunks_does_not_hold_up_the_one_after_it(shor
     connection.connection_lost(None)
 
 
+NO_BODIES = {
+    "no size": b"zz\r\n",
+    "a negative size": b"-5\r\n",
+    "a size beyond all": b"f" * 20 + b"\r\n",
+    "more than its size": b"2\r\n{}}\r\n0\r\n\r\n",
+    "a line that ends early": b"2\n{}\n",
+    "no chunk after one": b"2\r\n{}\r\nzz\r\n",
+    "a trailer that is none": b"2\r\n{}\r\n0\r\nbad\r\n\r\n",
+    "a NUL in a trailer": b"0\r\nx: a\0b\r\n\r\n",
+    "too many trailers": b"0\r\n" + b"x: y\r\n" * 1_000,
+    "a trailer too long": b"0\r\nx: " + b"y" * (INBOUND_HEAD_MAX + 1),
+}
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("path", [b"/v1/x", b"/api/x"])
+@pytest.mark.parametrize("body", NO_BODIES.values(), ids=NO_BODIES)
+async def test_a_body_that_turns_out_to_be_none_is_waited_for_no_longer(
+    body: bytes, path: bytes, short: bool, ahead: int
+) -> None:
+    connection, transport = connected(short=short)
+    connection.data_received(
+        POST * ahead + _head(b"POST", path, b"1.1", [b"Host: 127.0.0.1", b"Transfer-Encoding: chunked"])
+    )
+    if not ahead:
+        await quiet()  # it is served already
+    for piece in (body, b"more", b"and more"):
+        connection.data_received(piece)
+        if not transport.closed:
+            await quiet()
+    await until(lambda: transport.closed)
+    assert transport.sent.count(b"HTTP/1.1 200") == ahead
+    assert transport.sent.count(b"HTTP/1.") <= ahead + 1
+    if path.startswith(b"/v1"):
+        assert b"framed" in transport.sent
+    connection.connection_lost(None)
+    await quiet()
+
+
 async def test_a_client_that_sends_ahead_is_held_back() -> None:
     echo = Echo()
     connection, transport = connected(short=True, echo=echo)

@@ -108,6 +108,10 @@ class TimedConnection(Unreadable):
             if is_taken_up and self._parser is not None and hasattr(self._parser, "message_consumed"):
                 self._parser.message_consumed()
                 super().data_received(b"")
+        elif self._messages and not isinstance(self._messages[-1][0], RawRequestMessage):
+            # No body goes on like this. The HTTP server answers that in its turn, which does not come while whoever
+            # serves the request waits for the rest of its body.
+            coming.set_exception(web.RequestPayloadError("the body is not framed as announced"))
 
     def _head_is_there(self) -> None:
         timer, self._head_timer = self._head_timer, None
