@@ -114,6 +114,16 @@ def test_the_targets_of_the_moment_are_picked_from() -> None:
     play >> WaitOver(1) << sends("gamma/m3")
 
 
+@pytest.mark.parametrize(("policy", "picked"), [(POLICY, "beta/m2"), (None, "alpha/m1")])
+def test_the_policy_of_the_moment_says_who_stands_back(policy: str | None, picked: str) -> None:
+    rows = (target("alpha/m1", lastResort=True), "beta/m2")
+    world = World(config(*rows, cooldownWaitPolicy=POLICY, waitForCooldownMs=5000))
+    cool(world, beta=3000)
+    play = start(world) << waits(3000) >> After(3000)
+    world.reload(config(*rows, **({"cooldownWaitPolicy": policy} if policy else {})))
+    play >> WaitOver(1) << sends(picked)
+
+
 def test_without_a_sleep_the_snapshot_of_the_start_is_used() -> None:
     world = World(config())
     play = start(world) << sends("alpha/m1")
