@@ -46,6 +46,27 @@ async def test_a_body_that_arrived_whole_keeps_its_connection_unread(upstream: U
         assert server.connections == 1
 
 
+LAST = {
+    "length": b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+    "chunks": b"HTTP/1.1 200 OK\r\nConnection: Close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"{}") + LAST_CHUNK,
+    "nothing": b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+    "an older version": b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("split", [None, 1])
+@pytest.mark.parametrize("kind", LAST)
+async def test_the_last_answer_of_a_connection_closes_it(upstream: Upstream, kind: str, split: int | None) -> None:
+    """Who has said that it is the last may wait for the other end to close."""
+    gone = asyncio.Event()
+    async with RawServer([Expect(), Send(LAST[kind], split), ClientGone(gone)], SERVE) as server:
+        answer = await upstream.send(outbound(server.url), PATIENT)
+        assert await body_of(answer) == (b"" if kind == "nothing" else b"{}")
+        await asyncio.wait_for(gone.wait(), 10)
+        await exchange(upstream, outbound(server.url))
+        assert server.connections == 2
+
+
 async def test_an_unfinished_answer_is_closed_at_once(upstream: Upstream) -> None:
     gone = asyncio.Event()
     async with RawServer([Expect(), Send(event_head() + chunk(b"x")), ClientGone(gone)], SERVE) as server:

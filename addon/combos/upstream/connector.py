@@ -146,7 +146,10 @@ class Link:
             raise TimeoutError
 
     def release(self) -> None:
-        """The next request may use it."""
+        """The next request may use it, unless the other end has said that this was the last one."""
+        if self.protocol.should_close:
+            self.close()
+            return
         self.on_lost = None
         self.reused = True
         self.protocol.has_spoken = False
