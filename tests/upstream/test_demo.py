@@ -31,6 +31,17 @@ async def test_one_fails_and_one_answers_whole_and_streaming() -> None:
     await providers.close()
 
 
+async def test_every_target_has_the_details_of_its_model() -> None:
+    providers = SimulatedProviders()
+    port = await providers.start()
+    config = parse_config(demo_document(port))
+    async with aiohttp.ClientSession() as session:
+        for target in config.combos["demo"].targets:
+            async with session.get(f"{config.providers[target.provider].base_url}/models/{target.model}") as details:
+                assert (details.status, (await details.json())["id"]) == (200, target.model)
+    await providers.close()
+
+
 async def test_a_reader_that_leaves_does_no_harm() -> None:
     providers = SimulatedProviders()
     port = await providers.start()

@@ -16,6 +16,7 @@ from aiohttp import web
 _WORDS = ("This ", "answer ", "was ", "streamed ", "by ", "sim-up, ", "after ", "sim-down ", "had ", "failed.")
 _WORD_PAUSE_S = 0.02
 _OUTAGE_RETRY_AFTER_S = "3"
+_NAMES = ("sim-down", "sim-up")
 _MODEL = "chat"
 _USAGE = {"prompt_tokens": 8, "completion_tokens": len(_WORDS), "total_tokens": 8 + len(_WORDS)}
 
@@ -33,10 +34,9 @@ def demo_document(port: int) -> dict[str, object]:
             "models": [_MODEL],
         }
 
-    names = ("sim-down", "sim-up")
-    targets = [{"provider": name, "model": _MODEL} for name in names]
+    targets = [{"provider": name, "model": _MODEL} for name in _NAMES]
     return {
-        "providers": {name: provider(name) for name in names},
+        "providers": {name: provider(name) for name in _NAMES},
         "combos": {"demo": {"alias": "demo", "displayName": "Demo", "targets": targets}},
     }
 
@@ -83,6 +83,10 @@ async def _outage(_request: web.Request) -> web.StreamResponse:
     return web.json_response({"error": error}, status=503, headers={"retry-after": _OUTAGE_RETRY_AFTER_S})
 
 
+async def _details(_request: web.Request) -> web.StreamResponse:
+    return web.json_response({"id": _MODEL, "object": "model", "created": 0, "owned_by": "combos"})
+
+
 class SimulatedProviders:
     """The two simulated providers, listening on a free loopback port between `start` and `close`."""
 
@@ -90,6 +94,8 @@ class SimulatedProviders:
         app = web.Application()
         app.router.add_post("/sim-down/v1/chat/completions", _outage)
         app.router.add_post("/sim-up/v1/chat/completions", _answer)
+        for name in _NAMES:
+            app.router.add_get(f"/{name}/v1/models/{_MODEL}", _details)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> int:
