@@ -76,7 +76,7 @@ class Client:
             for ask, answer in zip(asks, answers, strict=True):
                 answer.sent = not (ask.leaving and ask.leaving.in_request)
                 await self._one(ask, answer, patience_s)
-                if not answer.clean:
+                if not answer.clean or ask.sending.closes:
                     self.close()
                 if self._writer is None:
                     break
