@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 
 import orjson
 import pytest
@@ -26,6 +27,7 @@ from combos.wire.request import (
     request_facts,
     surface_of,
 )
+from combos.wire.splice import sole_member
 
 R, C, M, G = Dialect.RESPONSES, Dialect.CHAT, Dialect.MESSAGES, Dialect.GEMINI
 PATHS = {R: "/v1/responses", C: "/v1/chat/completions", M: "/v1/messages"}
@@ -164,6 +166,20 @@ def test_a_body_that_was_read_is_not_read_anew(document: dict[str, object], asci
         assert read.document == orjson.loads(body)
     for peeked in (read, peek_model(body)):
         assert told("/v1/responses?a=1", body, peeked) == told("/v1/responses?a=1", body, Peeked(None, peeked.at))
+
+
+@pytest.mark.parametrize("body", [b'{"model":"m"}', b'{"model":"m","x":"\\u00e9"}', b'{"a":1}', b"[]", b"{"])
+@pytest.mark.parametrize("look", [peek_model, read_model])
+def test_a_body_is_searched_once(body: bytes, look: Callable[[bytes], Peeked], monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[bytes] = []
+
+    def counted(body: bytes, key: str) -> tuple[int, int] | None:
+        searched.append(body)
+        return sole_member(body, key)
+
+    monkeypatch.setattr(requests_of_clients, "sole_member", counted)
+    look(body)
+    assert searched == [body]
 
 
 def told(path: str, body: bytes, peeked: Peeked) -> RequestFacts | str:

@@ -105,7 +105,7 @@ def peek_model(body: bytes) -> Peeked:
     """
     span = sole_member(body, "model")
     if span is None:
-        return read_model(body)
+        return _parsed(body, None)
     try:
         model = loads(body[span[0] : span[1]])
     except orjson.JSONDecodeError:
@@ -115,12 +115,16 @@ def peek_model(body: bytes) -> Peeked:
 
 def read_model(body: bytes) -> Peeked:
     """As `peek_model`, for a body that is going to be read whole in any case: it is parsed here, and not again."""
+    return _parsed(body, sole_member(body, "model"))
+
+
+def _parsed(body: bytes, at: tuple[int, int] | None) -> Peeked:
     try:
         document = loads(body)
     except orjson.JSONDecodeError:
         return _NOTHING
     model = document.get("model") if isinstance(document, dict) else None
-    return Peeked(model if isinstance(model, str) else None, sole_member(body, "model"), document)
+    return Peeked(model if isinstance(model, str) else None, at, document)
 
 
 def request_facts(path: str, body: bytes, peeked: Peeked = _NOTHING) -> RequestFacts:
