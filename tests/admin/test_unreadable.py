@@ -21,6 +21,8 @@ UNREADABLE = {
     "length": (b"POST /v1/messages HTTP/1.1\r\nContent-Length: " + CANARY + b"\r\n\r\n", 400),
     "two lengths": (b"POST /v1/messages HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n" + CANARY, 400),
     "version": (b"GET /v1/models/" + CANARY + b" HTTP/9.9\r\n\r\n", 400),
+    "address": (b"GET http://[::1]:" + CANARY + b"@/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+    "another address": (b"GET http://[" + CANARY + b"/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     "no request": (CANARY + b"\r\n\r\n", 400),
     "many fields": (b"GET /v1/models HTTP/1.1\r\n" + b"".join(b"x-%d: 1\r\n" % n for n in range(2_000)) + b"\r\n", 400),
 }

@@ -18,6 +18,22 @@ class Unreadable(web.RequestHandler):
 
     __slots__ = ()
 
+    def data_received(self, data: bytes) -> None:
+        """Take what has come. The parser fails at some addresses with another error than its own, of which the event
+        loop would make an entry in the log, and nothing for the client."""
+        try:
+            super().data_received(data)
+        except Exception:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Relied upon: behind a head that it failed at the parser takes nothing more, and says so with its own error,
+        which is answered. Where it does not the connection is closed without an answer."""
+        try:
+            super().data_received(b"\0")
+        except Exception:
+            self.force_close()
+
     def handle_error(
         self,
         request: web.BaseRequest,
