@@ -14,6 +14,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _START_S = 60
+_ANSWER_S = 300
+"""What holds memory is looked for at length, the more so on a machine with other work to do."""
 _COMPLAINTS = 200
 _BAD = re.compile(
     r"Traceback|Addon error|Task was destroyed|never awaited|never retrieved|Unhandled|\bERROR\b|failed: "
@@ -88,7 +90,7 @@ class Proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._control, limit=2**22)
         try:
             writer.write(json.dumps({"do": do, **asked}).encode() + b"\n")
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(_ANSWER_S):
                 return json.loads(await reader.readline())
         finally:
             writer.close()
@@ -103,9 +105,13 @@ class Proxy:
         """Interrupt it, as a user does; its exit code."""
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(60):
-            await self.process.wait()
-            await self._reading
+        try:
+            async with asyncio.timeout(60):
+                await self.process.wait()
+                await self._reading
+        except TimeoutError:
+            self.process.kill()
+            raise
         return self.process.returncode or 0
 
 
