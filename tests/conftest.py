@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from mitmproxy.certs import CertStore
 
 import stage
 
@@ -14,8 +15,13 @@ settings.load_profile("any-machine")
 
 @pytest.fixture(scope="session")
 def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One certificate authority for all tests with a real proxy: making one takes a while."""
-    return tmp_path_factory.mktemp("mitmproxy")
+    """One certificate authority for all tests with a real proxy: making one takes a while.
+
+    It is made here, whole: whichever test comes first may be one in which no file can be written.
+    """
+    folder = tmp_path_factory.mktemp("mitmproxy")
+    CertStore.create_store(folder, "mitmproxy", key_size=2048)
+    return folder
 
 
 @pytest.fixture(params=["proxy", "listener"])

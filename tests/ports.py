@@ -13,7 +13,7 @@ _FIRST, _STRETCH, _STRETCHES = 12_000, 1_000, 20
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _begin = (_worker + os.getppid()) % _STRETCHES
 """Two runs at once begin at different places, mostly; `free_port` passes over what is taken."""
-_turns = itertools.count()
+_turns = itertools.count(os.getpid())
 
 
 def free_port() -> int:

@@ -63,6 +63,7 @@ async def ask(port: int, method: str, path: str, fields: Pairs = (), body: bytes
 
 
 MODELS = (
+    "/v1", "/v1beta",
     "/v1/responses", "/v1/responses/compact", "/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens",
     "/v1/models", "/v1/models/a/b", "/v1beta/models/combo/main:generateContent", "/responses", "/chat/completions",
     "/backend-api/codex/responses", "/models/x", "/v1/anything", "/v1beta/anything", "/anthropic/v1/messages/",
@@ -75,7 +76,7 @@ MANAGED = (
     "/api/v1/responses",
     "/api/combos",
     "/assets/app.js",
-    "/v1",
+    "/v1x",
     "/x",
 )
 

@@ -173,7 +173,7 @@ def recorded(home: Path) -> int:
 async def test_a_port_is_not_shared_with_those_that_do_not_say_so(tmp_path: Path, confdir: Path) -> None:
     case = Case(R, alpha=R.answers("alpha-ok"))
     async with proxies(tmp_path, confdir, case, admin=f"127.0.0.1:{free_port()}") as (_, b):
-        await b.line("no management: .* is in use by another process")
+        await b.line("no management and no faster base URL: .* is in use by another process")
 
 
 def test_the_drop_in_starts_what_it_says() -> None:

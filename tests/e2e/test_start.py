@@ -350,7 +350,7 @@ async def test_the_port_of_the_management_is_in_use(tmp_path: Path, confdir: Pat
         made = document_of([case], server.url, {})
         async with mitmdump(tmp_path, confdir, document=made, admin=admin) as first:
             async with mitmdump(tmp_path, confdir, admin=admin) as second:
-                await second.line(f"no management: {admin} is in use by another process")
+                await second.line(f"no management and no faster base URL: {admin} is in use by another process")
                 await served(second, case)
             await served(first, case)
             assert (await ocx(tmp_path, "state"))[0] == 0

@@ -48,7 +48,8 @@ def is_for_models(path: str) -> bool:
     """Whether a path, without its query, is one of those where models are served."""
     if path.startswith(_MANAGEMENT):
         return False
-    return path.startswith(_ROOTS) or surface_of(path) is not None or "/models/" in path
+    # Who opens a base URL by hand asks for it without anything behind it.
+    return f"{path}/".startswith(_ROOTS) or surface_of(path) is not None or "/models/" in path
 
 
 class Entrance:

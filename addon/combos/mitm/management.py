@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 HOST_NAME = "ocx.local"
 
+_ABSENT = "no management and no faster base URL"
+
 
 def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
     """The management API over the parts of a running service."""
@@ -50,9 +52,9 @@ async def start(server: AdminServer, listen: tuple[str, int], *, reuse_port: boo
     try:
         host, port = await server.start(*listen, reuse_port=reuse_port)
     except PortInUseError as error:
-        logger.warning(f"combos: no management: {error} (--set combos_admin_listen=… chooses another address)")
+        logger.warning(f"combos: {_ABSENT}: {error} (--set combos_admin_listen=… chooses another address)")
     except OSError as error:
-        logger.warning(f"combos: no management on {listen[0]}:{listen[1]}: {error.strerror}")
+        logger.warning(f"combos: {_ABSENT} on {listen[0]}:{listen[1]}: {error.strerror}")
     else:
         shown = f"[{host}]" if ":" in host else host
         logger.info(f"combos: faster base URL http://{shown}:{port}/v1, without mitmproxy's modes")
