@@ -1,4 +1,4 @@
-"""One certificate authority for all tests with a real proxy, and proxies that leave nothing behind."""
+"""Proxies that leave nothing behind."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,11 +11,6 @@ import pytest
 from combos.mitm.layer import StreamedResponses
 from mitm.harness import Proxy, no_leaked_sockets, running_proxy, settle
 from mitm.streaming import Start
-
-
-@pytest.fixture(scope="session")
-def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("mitmproxy")
 
 
 @pytest.fixture
