@@ -19,8 +19,6 @@ logger = logging.getLogger(__name__)
 
 HOST_NAME = "ocx.local"
 
-_ABSENT = "no management and no faster base URL"
-
 
 def server_for(service: Service, reload: Callable[[], Change]) -> AdminServer:
     """The management API over the parts of a running service."""
@@ -52,9 +50,11 @@ async def start(server: AdminServer, listen: tuple[str, int], *, reuse_port: boo
     try:
         host, port = await server.start(*listen, reuse_port=reuse_port)
     except PortInUseError as error:
-        logger.warning(f"combos: {_ABSENT}: {error} (--set combos_admin_listen=… chooses another address)")
+        hint = "(--set combos_admin_listen=… chooses another address)"
+        logger.warning(f"combos: no management and no faster base URL: {error} {hint}")
     except OSError as error:
-        logger.warning(f"combos: {_ABSENT} on {listen[0]}:{listen[1]}: {error.strerror}")
+        place = f"{listen[0]}:{listen[1]}"
+        logger.warning(f"combos: no management and no faster base URL on {place}: {error.strerror}")
     else:
         shown = f"[{host}]" if ":" in host else host
         logger.info(f"combos: faster base URL http://{shown}:{port}/v1, without mitmproxy's modes")
