@@ -141,7 +141,9 @@ async def test_an_answer_that_does_not_go_on_is_named_with_what_both_ends_hold(s
     ask.combo = soaking("scene").Combo("own", ())
     (given,) = await client.ask([ask], 0.05)
     assert given.hung
-    assert given.reason.startswith("4 bytes came, 0 unread, reading True; the proxy: holds port ")
+    here, proxy = given.reason.split("; the proxy: ")
+    assert here.startswith("4 bytes came, 0 unread, reading True, all sent True, errands 0; the kernel: [")
+    assert proxy.startswith("holds port ")
     assert not client.usable
     server.close()
     await server.wait_closed()
