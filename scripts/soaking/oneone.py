@@ -250,9 +250,10 @@ class Client:
             self._writer = None
             return
         if how == "reset":
+            raw = writer.get_extra_info("socket")  # a TLS connection that was lost meanwhile has none any more
             with contextlib.suppress(OSError):
-                linger = struct.pack("ii", 1, 0)
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                if raw is not None:
+                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
         self.close()
 

@@ -3,11 +3,14 @@
 import asyncio
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from authority import Authority
 from meta.test_soak_oracle import soaking as soaking
+from stage import until
 
 HEAD = b"POST /v1/responses HTTP/1.1\r\ncontent-length: 40\r\n\r\n"
 BODY = b"{" + b" " * 38 + b"}"
@@ -138,3 +141,30 @@ async def test_a_connection_whose_body_was_not_wanted_is_not_used_again(soaking:
     assert answer.status == 417
     assert not usable
     assert b"soak-7-" not in listener.got[0]
+
+
+@pytest.mark.parametrize("how", ["close", "half", "reset"])
+async def test_a_tunnel_that_was_lost_meanwhile_can_be_left(soaking: Any, how: str, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    served = authority.server("localhost")
+    gone = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 Established\r\n\r\n")
+        await writer.start_tls(served)
+        await gone.wait()
+        writer.transport.abort()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    trusting = ssl.create_default_context(cafile=authority.ca_file)
+    client = soaking("oneone").Client(server.sockets[0].getsockname()[1], "tunnel", trusting, None)
+    reader, writer = await client.connect("localhost")
+    gone.set()
+    assert await reader.read() == b""
+    await until(lambda: writer.get_extra_info("socket") is None)
+    answer = soaking("heard").Answer()
+    client._leave(answer, how)
+    assert answer.left
+    assert not client.usable
+    server.close()
