@@ -1,7 +1,11 @@
 """Finished requests for tests of the books: a hop from alpha to beta unless said otherwise."""
 
+import sqlite3
+from collections.abc import Iterable
 from typing import Any
 
+from combos.admin.ledger_file import Batch
+from combos.admin.usage_sums import Document
 from combos.core.facts import Cooldown, Dialect, Scope, Surface, Verdict
 from combos.core.registry import Registry, build_registry
 from combos.engine.record import AttemptRecord, DecisionRecord, Outcome, TurnRecord
@@ -77,3 +81,11 @@ def decision(**fields: Any) -> DecisionRecord:
         "usage": {"input_tokens": 400, "output_tokens": 6},
     }
     return DecisionRecord(**{**made, **fields})
+
+
+def append(connection: sqlite3.Connection, documents: Iterable[Document]) -> None:
+    """Store records in a ledger's file, with what they add to the sums."""
+    batch = Batch()
+    for made in documents:
+        batch.add(made)
+    batch.write(connection)

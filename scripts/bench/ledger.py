@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from combos.admin.ledger import BATCH
-from combos.admin.ledger_file import append, open_for_writing, prune
+from combos.admin.ledger_file import Batch, open_for_writing, prune
 from combos.admin.usage_query import Filters, reading
 from combos.admin.usage_view import Wanted, usage
 from combos.core.limits import LEDGER_BYTES_DEFAULT
@@ -100,9 +100,12 @@ def write(path: Path, count: int) -> float:
     return spent + time.perf_counter() - started
 
 
-def stored(connection: Any, batch: list[dict[str, Any]]) -> float:
+def stored(connection: Any, records: list[dict[str, Any]]) -> float:
     started = time.perf_counter()
-    append(connection, batch)
+    batch = Batch()
+    for record in records:
+        batch.add(record)
+    batch.write(connection)
     return time.perf_counter() - started
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from combos.admin import jev_stats
 from combos.admin.jev_stats import decision_statistics
-from combos.admin.ledger_file import append, open_for_writing
+from combos.admin.ledger_file import open_for_writing
 from combos.admin.usage_query import reading
 from combos.admin.usage_record import usage_document
 from combos.core.usage_windows import Range, Window
 from combos.engine.record import Outcome, TurnRecord
-from records import AT, attempt, decision, failure, registry, turn
+from records import AT, append, attempt, decision, failure, registry, turn
 
 PRICES = registry()
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from combos.admin import ledger_file
-from combos.admin.ledger_file import Batch, append, open_for_writing, prune
+from combos.admin.ledger_file import Batch, open_for_writing, prune
 from combos.admin.usage_query import Filters, WindowSums, count, reading, records
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_sums import TURNS
 from combos.core.usage_windows import BUCKET_MS, Window
-from records import AT, attempt, registry, turn
+from records import AT, append, attempt, registry, turn
 
 PRICES = registry()
 

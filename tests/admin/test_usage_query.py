@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from combos.admin import usage_sums
-from combos.admin.ledger_file import append, open_for_writing
+from combos.admin.ledger_file import open_for_writing
 from combos.admin.usage_query import Filters, WindowSums, reading, records
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_sums import DECISIONS, TABLES, TURNS, USES, Sums, contributions
 from combos.core.facts import Dialect
 from combos.core.usage_windows import BUCKET_MS, Window
 from combos.engine.record import Outcome
-from records import AT, attempt, decision, failure, registry, turn
+from records import AT, append, attempt, decision, failure, registry, turn
 
 PRICES = registry()
 HOUR = 4 * BUCKET_MS

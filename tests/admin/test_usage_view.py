@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from combos.admin.ledger_file import append, open_for_writing
+from combos.admin.ledger_file import open_for_writing
 from combos.admin.usage_query import Filters, reading
 from combos.admin.usage_record import usage_document
 from combos.admin.usage_view import Wanted, usage
 from combos.core.usage_windows import Range, Window
 from combos.engine.record import Outcome, TurnRecord
-from records import AT, attempt, failure, registry, turn
+from records import AT, append, attempt, failure, registry, turn
 
 DAY_MS = 86_400_000
 PRICES = registry()

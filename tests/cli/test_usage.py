@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from combos.admin.ledger_file import append, open_for_writing
+from combos.admin.ledger_file import open_for_writing
 from combos.admin.usage_record import usage_document
 from combos.cli.main import main
-from records import attempt, decision, registry, turn
+from records import append, attempt, decision, registry, turn
 
 PRICES = registry()
 

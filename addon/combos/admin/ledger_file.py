@@ -8,7 +8,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -143,14 +143,6 @@ class Batch:
             _insert(connection, self._rows)
             for statement, rows in self._sums.statements():
                 connection.executemany(statement, rows)
-
-
-def append(connection: sqlite3.Connection, documents: Iterable[Document]) -> None:
-    """Store records and what they add to the sums, together."""
-    batch = Batch()
-    for document in documents:
-        batch.add(document)
-    batch.write(connection)
 
 
 def _insert(connection: sqlite3.Connection, rows: list[Row]) -> None:
