@@ -236,9 +236,7 @@ class _Asked:
 
     def over_budget(self, target: Target, /) -> bool:
         selector = self.selector
-        budgets = selector.request.current().config.budgets
-        combo = selector.origin.combo.id
-        return selector.state.spending.over(budgets, target.provider_name, combo, self.now.epoch_ms)
+        return over_budget(selector.request, selector.state, selector.origin.combo.id, self.now)(target)
 
     def cooling_ms(self, target: Target, /) -> int:
         return self.selector.state.cooling_ms(self.selector.origin.combo, target, self.now)
